@@ -1,0 +1,86 @@
+"""Counters of JIT requests in this process."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """Immutable snapshot. Counters only grow; subtract two snapshots for an interval.
+
+    Attributes:
+        requests: requests for a compiled object.
+        object_hits: answered by an object of this process.
+        ready_hits: answered by complete binaries of a sealed bundle or of the persistent cache.
+        generated_hits: answered by generated sources of the persistent cache.
+        misses: lookups that found nothing usable.
+        invalid_entries: entries that were refused.
+        storage_errors: failures of the storage.
+        generation_builds: generation stages that ran.
+        binary_builds: binary transactions that ran.
+        lookup_ns: time spent looking up, in nanoseconds.
+        build_ns: time spent building, in nanoseconds.
+        disabled_requests: requests made with the persistent cache off.
+        forced_rebuilds: requests whose diagnostics or explicit output forced a compile.
+        bypasses: fall-backs with the persistent cache on: identity or packaging unavailable, sources changed.
+        last_bypass_reason: why the latest bypass happened; ``None`` as long as there was none.
+    """
+
+    requests: int = 0
+    object_hits: int = 0
+    ready_hits: int = 0
+    generated_hits: int = 0
+    misses: int = 0
+    invalid_entries: int = 0
+    storage_errors: int = 0
+    generation_builds: int = 0
+    binary_builds: int = 0
+    lookup_ns: int = 0
+    build_ns: int = 0
+    disabled_requests: int = 0
+    forced_rebuilds: int = 0
+    bypasses: int = 0
+    last_bypass_reason: str | None = None
+
+
+Counter = Literal[
+    "requests",
+    "object_hits",
+    "ready_hits",
+    "generated_hits",
+    "misses",
+    "invalid_entries",
+    "storage_errors",
+    "generation_builds",
+    "binary_builds",
+    "lookup_ns",
+    "build_ns",
+    "disabled_requests",
+    "forced_rebuilds",
+]
+
+_lock = threading.Lock()
+_current = CacheStats()
+
+
+def cache_stats() -> CacheStats:
+    """Snapshot of this process's counters; touches no disk and resets nothing."""
+    with _lock:
+        return _current
+
+
+def count(counter: Counter, by: int = 1) -> None:
+    """Add to one counter."""
+    global _current
+    with _lock:
+        _current = replace(_current, **{counter: getattr(_current, counter) + by})
+
+
+def count_bypass(reason: str) -> None:
+    """Record one bypass and its reason."""
+    global _current
+    with _lock:
+        _current = replace(_current, bypasses=_current.bypasses + 1, last_bypass_reason=reason)
