@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pypto.bundle import import_bundle as import_bundle
     from pypto.jit.config import CacheConfig as CacheConfig
     from pypto.jit.config import configure_cache as configure_cache
-    from pypto.jit.decorators import jit as jit
     from pypto.jit.sealed import use_bundles as use_bundles
     from pypto.jit.stats import CacheStats as CacheStats
     from pypto.jit.stats import cache_stats as cache_stats
@@ -27,9 +26,9 @@ _HOMES = {
     "cache_stats": "pypto.jit.stats",
     "configure_cache": "pypto.jit.config",
     "import_bundle": "pypto.bundle",
-    "jit": "pypto.jit.decorators",
     "use_bundles": "pypto.jit.sealed",
 }
+_PACKAGES = frozenset({"bundle", "jit", "language", "runtime", "toolchain"})
 
 __all__ = [
     "CacheConfig",
@@ -38,13 +37,19 @@ __all__ = [
     "__version__",
     "cache_stats",
     "configure_cache",
+    "bundle",
     "import_bundle",
     "jit",
+    "language",
+    "runtime",
+    "toolchain",
     "use_bundles",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"pypto.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'pypto' has no attribute {name!r}")
