@@ -111,9 +111,7 @@ class Apt:
         (where / "apt.conf").write_text("\n".join(["#clear APT::Architectures;", *lines, ""]))
         self.env = {**os.environ, "APT_CONFIG": str(where / "apt.conf"), "LC_ALL": "C"}
 
-    def __call__(
-        self, tool: str, *argv: str, cwd: Path | None = None, check: bool = True
-    ) -> CompletedProcess[str]:
+    def __call__(self, tool: str, *argv: str, cwd: Path | None = None, check: bool = True) -> CompletedProcess[str]:
         return run([tool, *argv], env=self.env, cwd=cwd, check=check)
 
     def open_suite(self, suite: str, mirror: str | None) -> None:

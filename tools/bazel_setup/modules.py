@@ -22,14 +22,14 @@ FRAGMENT = ".bazelrc.modules"
 PACKAGED = (8,)
 """The packaged modules were made for the Bazel they are packaged with: 7."""
 NO_MODULES = frozenset(
-    "version help shutdown clean license info dump canonicalize-flags print_action analyze-profile".split()
+    {"version", "help", "shutdown", "clean", "license", "info", "dump", "canonicalize-flags", "analyze-profile"}
 )
 """Commands that succeed without any module."""
 VALUED = frozenset(
-    """bazelrc command_port connect_timeout_secs digest_function failure_detail_out host_jvm_args
-    host_jvm_profile install_base install_md5 invocation_policy io_nice_level local_startup_timeout_secs
-    macos_qos_class max_idle_secs output_base output_user_root server_javabase server_jvm_out
-    unix_digest_hash_attribute_name""".split()
+    {"bazelrc", "command_port", "connect_timeout_secs", "digest_function", "failure_detail_out", "host_jvm_args"}
+    | {"host_jvm_profile", "install_base", "install_md5", "invocation_policy", "io_nice_level", "macos_qos_class"}
+    | {"local_startup_timeout_secs", "max_idle_secs", "output_base", "output_user_root", "server_javabase"}
+    | {"server_jvm_out", "unix_digest_hash_attribute_name"}
 )
 """Startup options that may have their value in the next argument."""
 UNREACHABLE = re.compile(

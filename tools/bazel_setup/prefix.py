@@ -155,8 +155,8 @@ def build(folder: Path, options: Options) -> None:
         certificates = java.write_trust_store(root)
         modules = rcfiles.find_modules(root, folder, tmp)
         rcfiles.write(tmp, folder, unpacked.java_home(root).relative_to(root), modules)
-        for part in ("apt", "debs", "tool"):
-            discard(tmp / part)
+        for used in ("apt", "debs", "tool"):
+            discard(tmp / used)
         on_disk = sum(p.lstat().st_size for p in tmp.rglob("*") if not p.is_dir() or p.is_symlink())
         say(
             f"{patched} programs and libraries adapted, {jars} jars, {certificates} CA certificates, "
@@ -199,7 +199,7 @@ def smoke(folder: Path, modules: Iterable[str]) -> str:
     (work / "w/MODULE.bazel").write_text('module(name = "smoke", version = "0")\n' + needs)
     (work / "w/BUILD.bazel").write_text('genrule(name = "g", outs = ["o"], cmd = "echo ok > $@")\n')
     env = {**os.environ, "HOME": str(work)}
-    bazel = [folder / "bin/bazel", f"--output_user_root={work}/out", "--max_idle_secs=5"]
+    bazel: list[str | Path] = [folder / "bin/bazel", f"--output_user_root={work}/out", "--max_idle_secs=5"]
     try:
         done = run([*bazel, "build", "--noshow_progress", "//:g"], env=env, cwd=work / "w", check=False)
         if done.returncode:

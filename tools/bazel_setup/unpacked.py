@@ -118,7 +118,12 @@ def patch(root: Path, final: Path, machine: Machine, tool_root: Path) -> int:
     """
     libs = root / "usr/lib" / machine.triplet
     tool_libs = tool_root / "usr/lib" / machine.triplet
-    tool = [libs / machine.loader, "--library-path", f"{libs}:{tool_libs}", tool_root / "usr/bin/patchelf"]
+    tool: list[str | Path] = [
+        libs / machine.loader,
+        "--library-path",
+        f"{libs}:{tool_libs}",
+        tool_root / "usr/bin/patchelf",
+    ]
     jvm = java_home(root)
     count = 0
     for base in (root / "usr/bin/bazel", root / "usr/libexec" / machine.triplet / "bazel", jvm):

@@ -15,7 +15,7 @@ for argument in sys.argv[1:]:
 
 reports: list[str] = []
 for folder in options.get("coverage_dir", []):
-    for base, _, names in os.walk(folder):
+    for base, _folders, names in os.walk(folder):
         reports += [os.path.join(base, n) for n in names if n.endswith(".dat")]
 for listing in options.get("reports_file", []):
     with open(listing) as file:
@@ -33,8 +33,7 @@ for report in sorted(reports):
         continue
     with open(report) as file:
         current: dict[int, int] | None = None
-        for line in file:
-            line = line.strip()
+        for line in map(str.strip, file):
             if line.startswith("SF:"):
                 source = line[3:]
                 drop = any(p.fullmatch(source) for p in unwanted) or (allowed is not None and source not in allowed)

@@ -1,0 +1,1 @@
+"""`tools/test`: one locked Python environment, then the toolchain, the linters, the type checker and pytest."""
