@@ -1,0 +1,52 @@
+"""Errors of the toolchain. Each type means one thing; all share `ToolchainError`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ToolchainError(Exception):
+    """Base of all errors about tools, their files and their records."""
+
+
+class ToolchainNotInstalled(ToolchainError):
+    """No toolchain is in force: none was chosen and none is installed."""
+
+
+class DescriptorError(ToolchainError):
+    """A descriptor, bindings or set record cannot be read or does not mean what it must."""
+
+
+class LockError(ToolchainError):
+    """The lock file cannot be read, or cannot be moved."""
+
+
+class FetchError(ToolchainError):
+    """A locked file could not be fetched."""
+
+
+class UnpackError(ToolchainError):
+    """Fetched files did not unpack into the expected tool set, or the folder cannot be written."""
+
+
+class ToolError(ToolchainError):
+    """A tool started and did not succeed.
+
+    Attributes:
+        stage: what was being done, for example "assemble qk".
+        argv: the command, relative to its private root.
+        returncode: exit status; negative = the signal that ended it; None = it ran out of time.
+        lines: the tool's own error lines, at most 20.
+        output: everything the tool wrote, at most 1 MiB from its end.
+    """
+
+    def __init__(
+        self, stage: str, argv: Sequence[str], returncode: int | None, how: str, lines: Sequence[str], output: str
+    ) -> None:
+        self.stage = stage
+        self.argv = tuple(argv)
+        self.returncode = returncode
+        self.lines = tuple(lines)
+        self.output = output
+        said = "".join(f"\n  {line}" for line in lines) or "\n  (it printed nothing)"
+        super().__init__(f"{stage}: {argv[0].rsplit('/', 1)[-1]} {how}{said}\n  command: {' '.join(argv)}")

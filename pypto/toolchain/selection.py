@@ -1,0 +1,99 @@
+"""Which toolchain is in force: chosen by the process, by the environment, or the installed one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from pypto.toolchain.descriptor import DESCRIPTOR_FILE, Toolchain
+from pypto.toolchain.errors import ToolchainError, ToolchainNotInstalled
+
+ENVIRONMENT_VARIABLE = "PYPTO_TOOLCHAIN_DESCRIPTOR"
+
+_guard = threading.Lock()
+_chosen: Path | None = None
+_loaded: tuple[tuple[str, int, int, int], Toolchain] | None = None
+
+
+def use(path: str | os.PathLike[str] | None) -> None:
+    """Choose the descriptor file for this process; None returns to the environment variable or the installed tools.
+
+    Raises:
+        DescriptorError: the file or the bindings beside it cannot be used.
+    """
+    global _chosen
+    if path is not None:
+        Toolchain.load(path)
+    with _guard:
+        _chosen = None if path is None else Path(os.path.abspath(path))
+
+
+def current() -> Toolchain:
+    """The toolchain in force: `use(path)`, else `PYPTO_TOOLCHAIN_DESCRIPTOR`, else the installed one.
+
+    Reads two small files, and only again when the descriptor file changed. Never downloads.
+
+    Raises:
+        ToolchainNotInstalled: nothing was chosen and nothing is installed; names the command that installs.
+        DescriptorError: the chosen or installed files cannot be used.
+    """
+    global _loaded
+    path = descriptor_path()
+    try:
+        at = path.stat()
+    except OSError:
+        raise ToolchainNotInstalled(_missing(path)) from None
+    stamp = (str(path), at.st_ino, at.st_size, at.st_mtime_ns)
+    with _guard:
+        if _loaded is not None and _loaded[0] == stamp:
+            return _loaded[1]
+    toolchain = Toolchain.load(path)
+    with _guard:
+        _loaded = (stamp, toolchain)
+    return toolchain
+
+
+def descriptor_path() -> Path:
+    """The descriptor file that `current` reads; it need not exist."""
+    if _chosen is not None:
+        return _chosen
+    named = os.environ.get(ENVIRONMENT_VARIABLE)
+    if named:
+        return Path(os.path.abspath(named))
+    return default_prefix() / DESCRIPTOR_FILE
+
+
+def default_prefix() -> Path:
+    """Where `install` puts the tools of the packaged lock: `<cache>/pypto/toolchains/<digest of lock and recipes>`."""
+    from pypto.toolchain.lock import load_lock, prefix_name
+
+    return cache_folder() / "pypto" / "toolchains" / prefix_name(load_lock())
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME`, else `~/.cache`.
+
+    Raises:
+        ToolchainError: neither the environment nor the user database names a home folder.
+    """
+    named = os.environ.get("XDG_CACHE_HOME")
+    if named and os.path.isabs(named):
+        return Path(named)
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise ToolchainError("this user has no home folder: set HOME or XDG_CACHE_HOME to a writable folder")
+    return Path(home) / ".cache"
+
+
+def _missing(path: Path) -> str:
+    if _chosen is not None:
+        return f"the toolchain descriptor chosen with pypto.toolchain.use() is gone: {path}"
+    if os.environ.get(ENVIRONMENT_VARIABLE):
+        return f"{ENVIRONMENT_VARIABLE} names a file that does not exist: {path}"
+    return (
+        "no toolchain is installed, and a kernel must be built\n"
+        f"  looked for: {path}\n"
+        "  install it: python -m pypto.toolchain install\n"
+        f"  or name one: {ENVIRONMENT_VARIABLE}=/path/to/descriptor.json"
+    )

@@ -1,0 +1,255 @@
+"""Running the tools: private roots with fixed names, closed environments, command lines without places.
+
+Every command runs with a private root as its working directory, and names everything relative to it:
+
+    t/gcc t/isa t/ptoas   the tool sets          t/pypto   the folder that holds the package `pypto`
+    w                     the work directory
+
+so that argument lists, recorded names and outputs are the same strings on every machine and through every door.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pypto.toolchain.descriptor import Toolchain, ToolSet
+from pypto.toolchain.errors import ToolchainError, ToolError
+
+TIMEOUT_VARIABLE = "PYPTO_COMPILER_TIMEOUT"
+DEFAULT_TIMEOUT = 900.0
+
+NATIVE_INCLUDE = "t/pypto/pypto/runtime/native/include"
+ISA_COMPAT_HEADER = "t/pypto/pypto/toolchain/compat/pto_isa_compat.hpp"
+
+CoreType = Literal["aiv", "aic"]
+_CORE_MACROS: Mapping[str, str] = {"aiv": "__DAV_VEC__", "aic": "__DAV_CUBE__"}
+
+_ERROR_LINE = re.compile(r"\b(fatal )?error\b|undefined reference|Assertion|LLVM ERROR|cannot find|No such file", re.I)
+_MAX_LINES = 20
+_MAX_OUTPUT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Command:
+    """One tool invocation: arguments and the complete environment, both relative to a private root."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+class PrivateRoot:
+    """A temporary folder in which tools run; see the module's description for its names."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.work = path / "w"
+
+    def run(self, command: Command, stage: str, *, timeout: float | None = None) -> str:
+        """Run `command` here; see `run_tool`."""
+        return run_tool(self, command, stage, timeout=timeout)
+
+
+@contextlib.contextmanager
+def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None = None) -> Iterator[PrivateRoot]:
+    """A private root for `toolchain`, removed at the end of the block whatever happens in it.
+
+    Args:
+        parent: the folder to make it in; default the system's folder for temporary files.
+    """
+    path = Path(tempfile.mkdtemp(prefix="pypto-", dir=parent))
+    try:
+        (path / "w").mkdir()
+        (path / "t").mkdir()
+        for name, folder in toolchain.bindings.roots.items():
+            (path / "t" / name).symlink_to(folder)
+        # abspath, not resolve: in a sandbox the package's files are links to the outside.
+        (path / "t" / "pypto").symlink_to(Path(os.path.abspath(__file__)).parents[2])
+        yield PrivateRoot(path)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float | None = None) -> str:
+    """Run a command in a private root and return what it printed (both streams, at most the last MiB).
+
+    Args:
+        stage: what is being done, for messages: "assemble qk".
+        timeout: seconds; default `PYPTO_COMPILER_TIMEOUT`, else 900.
+
+    Raises:
+        ToolError: it exited with another status than 0, was ended by a signal, or ran out of time.
+        ToolchainError: it could not be started, or the timeout variable is malformed.
+    """
+    limit = compiler_timeout() if timeout is None else timeout
+    log = root.path / "log"
+    with open(log, "wb") as out:
+        try:
+            child = subprocess.Popen(
+                command.argv,
+                cwd=root.path,
+                env=dict(command.env),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ToolchainError(f"{stage}: cannot start {command.argv[0]}: {error.strerror}") from None
+    try:
+        status: int | None = child.wait(limit)
+    except subprocess.TimeoutExpired:
+        status = None
+    finally:
+        if child.returncode is None:
+            # The compiler driver's own children are in its session's group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    output = _tail(log)
+    if status == 0:
+        return output
+    raise ToolError(stage, command.argv, status, _how(status, limit), _error_lines(output), output)
+
+
+def compiler_timeout() -> float:
+    """Seconds that one tool may take: `PYPTO_COMPILER_TIMEOUT`, else 900.
+
+    Raises:
+        ToolchainError: the variable holds no positive finite number.
+    """
+    text = os.environ.get(TIMEOUT_VARIABLE)
+    if not text:
+        return DEFAULT_TIMEOUT
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (value > 0 and math.isfinite(value)):
+        raise ToolchainError(f"{TIMEOUT_VARIABLE}={text!r}: give a positive number of seconds")
+    return value
+
+
+def ptoas_command(toolchain: Toolchain, source: str, output: str) -> Command:
+    """ptoas from a `.pto` file to C++; both paths relative to the private root.
+
+    The C++ is raw: `pypto.toolchain.repair` mends and normalises it.
+    """
+    tools = toolchain.descriptor.sets["ptoas"]
+    return Command((_tool(tools, "ptoas"), "--enable-insert-sync", source, "-o", output), closed_environment(tools))
+
+
+def gcc_compile_incore(
+    toolchain: Toolchain,
+    source: str,
+    output: str,
+    *,
+    core: CoreType,
+    includes: Sequence[str] = (),
+    bfloat16: bool = False,
+) -> Command:
+    """g++ from one incore kernel's wrapper to its shared object, against the PTO-ISA simulator.
+
+    Args:
+        source, output, includes: paths relative to the private root; `includes` come before all others.
+        core: decides between `__DAV_VEC__` and `__DAV_CUBE__`.
+        bfloat16: the kernel uses bfloat16, which GCC 12 has no type for: take the package's stand-in.
+    """
+    isa = toolchain.descriptor.sets["isa"]
+    own = [f"-I{path}" for path in includes]
+    own += [f"-I{_join('t/isa', path)}" for path in isa.includes]
+    own += [f"-I{NATIVE_INCLUDE}"]
+    if bfloat16:
+        own += [
+            "-It/pypto/pypto/toolchain/compat/stdfloat",
+            "-D__STDCPP_BFLOAT16_T__=1",
+            "-U__cplusplus",
+            "-D__cplusplus=202302L",
+        ]
+    own += ["-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", f"-D{_CORE_MACROS[core]}"]
+    for header in ("cstdint", "cstddef", "pto/pto-inst.hpp", ISA_COMPAT_HEADER):
+        own += ["-include", header]
+    return _gcc(toolchain, own, source, output)
+
+
+def gcc_orchestration(toolchain: Toolchain, source: str, output: str, *, includes: Sequence[str] = ()) -> Command:
+    """g++ from the orchestration source to its shared object, which holds the runtime.
+
+    Args:
+        source, output, includes: paths relative to the private root.
+    """
+    return _gcc(toolchain, [*(f"-I{path}" for path in includes), f"-I{NATIVE_INCLUDE}"], source, output)
+
+
+def closed_environment(tools: ToolSet) -> dict[str, str]:
+    """The whole environment of a tool of this set: constant, nothing inherited from the caller."""
+    return {
+        "LC_ALL": "C",
+        "LD_LIBRARY_PATH": ":".join(_join(f"t/{tools.name}", path) for path in tools.libraries),
+        "PATH": "/nonexistent",
+        # gcc writes its temporary files there and, given $PWD, records no real path of the working directory.
+        "PWD": "/proc/self/cwd",
+        "TMPDIR": "w",
+        "TZ": "UTC",
+    }
+
+
+def _gcc(toolchain: Toolchain, own: Sequence[str], source: str, output: str) -> Command:
+    gcc = toolchain.descriptor.sets["gcc"]
+    compiler = _tool(gcc, "g++")
+    argv = [
+        compiler,
+        "--sysroot=t/gcc",
+        f"-B{compiler.rsplit('/', 1)[0]}/",
+        "-no-canonical-prefixes",
+        "-fno-canonical-system-headers",
+        "-nostdinc",
+        "-nostdinc++",
+    ]
+    for path in gcc.includes:
+        argv += ["-isystem", _join("t/gcc", path)]
+    argv += ["-std=c++23", "-O2", "-fPIC", "-shared", "-pthread", "-fno-gnu-unique", "-w", *own]
+    argv += ["-ffile-prefix-map=t/=/", "-ffile-prefix-map=w/=", source, "-o", output, "-Wl,--build-id=sha1"]
+    return Command(tuple(argv), closed_environment(gcc))
+
+
+def _tool(tools: ToolSet, name: str) -> str:
+    return f"t/{tools.name}/{tools.tools[name].path}"
+
+
+def _join(root: str, path: str) -> str:
+    return root if path == "." else f"{root}/{path}"
+
+
+def _how(status: int | None, limit: float) -> str:
+    if status is None:
+        return f"did not finish in {limit:g} s ({TIMEOUT_VARIABLE} sets the limit)"
+    if status < 0:
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+    return f"exited with status {status}"
+
+
+def _tail(log: Path) -> str:
+    with open(log, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _MAX_OUTPUT))
+        return file.read().decode("utf-8", "replace")
+
+
+def _error_lines(output: str) -> list[str]:
+    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR_LINE.search(line)]
+    return [line[:400] for line in (errors[:_MAX_LINES] or lines[-_MAX_LINES:])]
