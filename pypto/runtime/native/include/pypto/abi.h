@@ -1,0 +1,87 @@
+// The C interface between the host (Python's ctypes) and an orchestration object.
+// pypto/runtime/abi.py mirrors every structure; a test compares sizes and offsets.
+#pragma once
+
+#include <cstdint>
+
+#define PYPTO_RUNTIME_ABI 1
+#define PYPTO_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace pypto::abi {
+
+inline constexpr int kMaxRank = 8;
+inline constexpr int kMessageSize = 1024;
+
+enum ArgumentKind : int32_t { kTensor = 0, kScalar = 1 };
+enum Direction : int32_t { kIn = 0, kOut = 1, kInOut = 2 };
+
+// Bits of RunRequest::flags.
+enum RunFlag : uint32_t { kChecked = 1 };
+
+enum Status : int32_t {
+  kOk = 0,
+  kBadRequest = 1,           // the host and this object do not fit together
+  kOrchestrationFailed = 2,  // an error while the graph was built
+  kTaskFailed = 3,           // a kernel reported an error
+  kCheckFailed = 4,          // checked mode: memory around a tensor was overwritten
+};
+
+struct Argument {
+  int32_t kind;       // ArgumentKind
+  int32_t dtype;      // DType
+  int32_t direction;  // Direction
+  int32_t rank;
+  void* data;                 // tensors: first element
+  uint64_t scalar;            // scalars: the bits of an int64_t, a uint64_t (UINT64) or a double (floats)
+  int64_t shape[kMaxRank];    // elements
+  int64_t strides[kMaxRank];  // elements
+  const char* name;
+};
+
+struct Kernel {
+  int32_t id;
+  int32_t reserved;
+  void (*entry)(int64_t* args);
+  int32_t (*op)();         // the calling thread's last PYPTO_OP, -1 before the first
+  const char* (*error)();  // takes the calling thread's error, nullptr when there is none
+  const char* name;
+};
+
+struct RunRequest {
+  uint32_t struct_size;
+  uint32_t abi_version;
+  uint32_t argument_count;
+  uint32_t kernel_count;
+  const Argument* arguments;
+  const Kernel* kernels;
+  uint32_t threads;  // upper limit of worker threads; 0 lets the runtime choose
+  uint32_t flags;
+  int32_t report_fd;  // checked mode: where a CrashReport is written; -1 for nowhere
+  int32_t reserved;
+};
+
+struct RunResult {
+  uint32_t struct_size;
+  int32_t status;     // Status
+  int32_t task;       // submission index, -1 when no task is to blame
+  int32_t kernel_id;  // -1 likewise
+  int32_t line;       // line of the submission, relative to the entry function; 0 when unknown
+  int32_t op;         // index into the kernel's `ops`, -1 when unknown
+  char message[kMessageSize];
+};
+
+// What a crashing run in checked mode writes to report_fd.
+struct CrashReport {
+  uint32_t struct_size;
+  int32_t signal;
+  int32_t task;
+  int32_t kernel_id;
+  int32_t line;
+  int32_t op;
+  int32_t buffer;       // argument index; workspaces follow the arguments; -1 when the address is near none
+  uint32_t reserved;
+  int64_t offset;       // faulting address relative to the first byte of the buffer
+  int64_t buffer_size;  // bytes
+};
+
+}  // namespace pypto::abi

@@ -1,0 +1,139 @@
+// Runs a task graph on worker threads.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "pypto/checks.h"
+#include "pypto/graph.h"
+#include "pypto/memory.h"
+
+namespace pypto {
+
+// Why a run ended early.
+struct Failure {
+  int32_t task;
+  abi::Status status;
+  std::string message;
+};
+
+// One execution of one graph. The first error in submission order is the one reported, however the threads interleave:
+// after a failure, tasks submitted before the failed one still run, later ones do not start.
+class Executor {
+ public:
+  // `guarded`: buffers to be looked at after every task (checked mode), or nullptr.
+  Executor(Graph& graph, const std::vector<Buffer>* guarded) : graph_(graph), guarded_(guarded) {}
+
+  // Blocks until the run is over. At most `threads` threads work, the calling one included; 0 means as many as the
+  // machine has. Independent tasks always run at the same time, so that at least two threads are used for them.
+  std::optional<Failure> run(unsigned threads) {
+    std::vector<Task>& tasks = graph_.tasks();
+    for (size_t i = 0; i < tasks.size(); ++i)
+      if (tasks[i].waits_for == 0) ready_.push(static_cast<int32_t>(i));
+    if (threads == 0) threads = std::thread::hardware_concurrency();
+    threads = std::max(threads, 2u);
+    threads = graph_.is_chain() ? 1 : static_cast<unsigned>(std::min<size_t>(threads, tasks.size()));
+    std::vector<std::thread> helpers;
+    start(helpers, threads - std::min(threads, 1u));
+    work();
+    for (std::thread& helper : helpers) helper.join();
+    return std::move(failure_);
+  }
+
+ private:
+  // Helpers take no asynchronous signals: those belong to the threads of the host.
+  void start(std::vector<std::thread>& helpers, unsigned count) {
+    sigset_t blocked, previous;
+    sigfillset(&blocked);
+    for (int number : checks::kSignals) sigdelset(&blocked, number);
+    pthread_sigmask(SIG_SETMASK, &blocked, &previous);
+    try {
+      helpers.reserve(count);
+      for (unsigned i = 0; i < count; ++i) helpers.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The threads that could be made (the calling one at least) do the work.
+    }
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  }
+
+  void work() {
+    std::optional<checks::SignalStack> stack;
+    if (guarded_ != nullptr) stack.emplace();
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return !ready_.empty() || running_ == 0; });
+      if (ready_.empty()) return;
+      const int32_t index = ready_.top();
+      ready_.pop();
+      if (!failure_ || index < failure_->task) {
+        ++running_;
+        lock.unlock();
+        std::optional<Failure> failure = execute(index);
+        lock.lock();
+        --running_;
+        finish(index, std::move(failure));
+      }
+      if (ready_.empty() && running_ == 0) changed_.notify_all();
+    }
+  }
+
+  // Runs one task without holding the lock.
+  std::optional<Failure> execute(int32_t index) {
+    Task& task = graph_.tasks()[static_cast<size_t>(index)];
+    const abi::Kernel& kernel = *task.kernel;
+    checks::current = {&kernel, index, task.line};
+    std::optional<Failure> failure;
+    try {
+      kernel.entry(task.slots.data());
+      if (const char* error = kernel.error()) failure = Failure{index, abi::kTaskFailed, error};
+    } catch (const std::exception& error) {
+      failure = Failure{index, abi::kTaskFailed, error.what()};
+    } catch (...) {
+      failure = Failure{index, abi::kTaskFailed, "an exception of an unknown type"};
+    }
+    checks::current = {nullptr, -1, 0};
+    if (guarded_ != nullptr && !failure && std::any_of(guarded_->begin(), guarded_->end(), [](const Buffer& buffer) {
+          return buffer.breached();
+        }))
+      failure = Failure{index, abi::kCheckFailed, ""};
+    return failure;
+  }
+
+  void finish(int32_t index, std::optional<Failure> failure) {
+    if (failure) {
+      if (!failure_ || failure->task < failure_->task) failure_ = std::move(failure);
+      return;
+    }
+    size_t released = 0;
+    for (int32_t next : graph_.tasks()[static_cast<size_t>(index)].successors) {
+      if (--graph_.tasks()[static_cast<size_t>(next)].waits_for == 0) {
+        ready_.push(next);
+        ++released;
+      }
+    }
+    // This thread goes on with one of them.
+    for (; released > 1; --released) changed_.notify_one();
+  }
+
+  Graph& graph_;
+  const std::vector<Buffer>* guarded_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready_;  // lowest submission first
+  int running_ = 0;
+  std::optional<Failure> failure_;
+};
+
+}  // namespace pypto

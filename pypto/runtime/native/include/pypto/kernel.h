@@ -1,0 +1,82 @@
+// What the wrapper around a compute kernel includes: arguments, notes about the running operation, checks.
+//
+//   extern "C" void kernel_entry(int64_t* args) {
+//     pypto::Args a{args};
+//     PYPTO_REQUIRE(a.value<int64_t>(2) <= 128, "length above 128");
+//     qk(a.pointer<float>(0), a.pointer<float>(1), a.value<int32_t>(2));
+//   }
+#pragma once
+
+#include <cstdint>
+
+namespace pypto {
+
+// The 64-bit argument slots of one task.
+struct Args {
+  int64_t* slots;
+
+  // A tensor argument: its first element.
+  template <class T>
+  T* pointer(int index) const {
+    return reinterpret_cast<T*>(slots[index]);
+  }
+
+  // A number: integers by value, `float` from the low half, `double` from the whole slot.
+  template <class T>
+  T value(int index) const {
+    return static_cast<T>(slots[index]);
+  }
+};
+
+template <>
+inline float Args::value<float>(int index) const {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(slots[index]));
+}
+
+template <>
+inline double Args::value<double>(int index) const {
+  return __builtin_bit_cast(double, slots[index]);
+}
+
+}  // namespace pypto
+
+#if defined(__CCE_AICORE__)
+
+#define PYPTO_OP(n) ((void)0)
+#define PYPTO_REQUIRE(condition, message) ((void)0)
+
+#else
+
+namespace pypto::note {
+namespace {
+// One pair per shared object and thread: every kernel object is one translation unit.
+thread_local int32_t op = -1;
+thread_local const char* error = nullptr;
+}  // namespace
+}  // namespace pypto::note
+
+extern "C" __attribute__((visibility("default"))) void kernel_entry(int64_t* args);
+
+// Definitions, not inline ones: the host looks them up, and a kernel object is one translation unit.
+extern "C" __attribute__((visibility("default"))) int32_t pypto_kernel_op() { return pypto::note::op; }
+
+// Takes the error, so that the thread's next task starts without one.
+extern "C" __attribute__((visibility("default"))) const char* pypto_kernel_error() {
+  const char* error = pypto::note::error;
+  pypto::note::error = nullptr;
+  return error;
+}
+
+// Notes which entry of the kernel's `ops` in kernel_config.json runs from here on.
+#define PYPTO_OP(n) (::pypto::note::op = (n))
+
+// Ends the task with an error (a string literal) unless the condition holds. For the body of kernel_entry only.
+#define PYPTO_REQUIRE(condition, message)   \
+  do {                                      \
+    if (!(condition)) {                     \
+      ::pypto::note::error = (message);     \
+      return;                               \
+    }                                       \
+  } while (false)
+
+#endif

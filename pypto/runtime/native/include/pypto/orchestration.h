@@ -1,0 +1,311 @@
+// What generated orchestration code is written against: parameters, workspaces, submission of tasks.
+// The C functions that the host calls are defined by PYPTO_ORCHESTRATION.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pypto/abi.h"
+#include "pypto/checks.h"
+#include "pypto/executor.h"
+#include "pypto/graph.h"
+#include "pypto/memory.h"
+#include "pypto/types.h"
+
+namespace pypto {
+
+class Orchestrator;
+
+// One task being put together; it joins the graph when the full expression ends.
+class TaskBuilder {
+ public:
+  TaskBuilder(const TaskBuilder&) = delete;
+  TaskBuilder& operator=(const TaskBuilder&) = delete;
+  inline ~TaskBuilder() noexcept(false);
+
+  // A tensor that the task only reads.
+  TaskBuilder& in(const Tensor& tensor) { return tensor_argument(tensor, true, false); }
+  // A tensor that the task writes without reading it first.
+  TaskBuilder& out(const Tensor& tensor) { return tensor_argument(tensor, false, true); }
+  // A tensor that the task reads and writes.
+  TaskBuilder& inout(const Tensor& tensor) { return tensor_argument(tensor, true, true); }
+
+  TaskBuilder& i64(int64_t value) {
+    slots_.push_back(value);
+    return *this;
+  }
+  TaskBuilder& f32(float value) { return i64(static_cast<int64_t>(__builtin_bit_cast(uint32_t, value))); }
+  TaskBuilder& f64(double value) { return i64(__builtin_bit_cast(int64_t, value)); }
+
+  // The line of the call, counted from the first line of the entry function.
+  TaskBuilder& at(int32_t line) {
+    line_ = line;
+    return *this;
+  }
+
+ private:
+  friend class Orchestrator;
+  TaskBuilder(Orchestrator& orchestrator, const abi::Kernel& kernel)
+      : orchestrator_(orchestrator), kernel_(kernel), exceptions_(std::uncaught_exceptions()) {}
+
+  TaskBuilder& tensor_argument(const Tensor& tensor, bool, bool writes) {
+    if (tensor.root() < 0) throw Error(std::string("task '") + kernel_.name + "' got a tensor that was never made");
+    accesses_.push_back({Region::of(tensor), tensor.root(), writes});
+    return i64(static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data())));
+  }
+
+  Orchestrator& orchestrator_;
+  const abi::Kernel& kernel_;
+  int32_t line_ = 0;
+  int exceptions_;
+  std::vector<int64_t> slots_;
+  std::vector<Access> accesses_;
+};
+
+// The parameters, workspaces and tasks of one run.
+class Orchestrator {
+ public:
+  explicit Orchestrator(const abi::RunRequest& request)
+      : request_(request), checked_((request.flags & abi::kChecked) != 0), roots_(request.argument_count, -1) {
+    for (uint32_t i = 0; i < request.kernel_count; ++i) kernels_.emplace(request.kernels[i].id, &request.kernels[i]);
+    if (checked_) {
+      guard_arguments();
+      if (request.report_fd >= 0) checks::install(request.report_fd, buffers_);
+    }
+    number_roots();
+  }
+
+  // A tensor parameter, by its position among all parameters.
+  Tensor tensor(int index) const {
+    const abi::Argument& argument = parameter(index, abi::kTensor);
+    return Tensor(memory_of(index), static_cast<DType>(argument.dtype), argument.rank, extents(argument.shape),
+                  extents(argument.strides), roots_[static_cast<size_t>(index)]);
+  }
+
+  // A scalar parameter as a number of type T, which must be able to hold it.
+  template <class T>
+  T scalar(int index) const {
+    static_assert(std::is_arithmetic_v<T>);
+    const abi::Argument& argument = parameter(index, abi::kScalar);
+    const DType dtype = static_cast<DType>(argument.dtype);
+    if (is_float(dtype)) {
+      if constexpr (std::is_floating_point_v<T>) return static_cast<T>(__builtin_bit_cast(double, argument.scalar));
+      throw Error("floating-point parameter '" + std::string(argument.name) + "' was read as an integer");
+    }
+    if (dtype == DType::UINT64) return converted<T>(argument.scalar, argument.name);
+    return converted<T>(static_cast<int64_t>(argument.scalar), argument.name);
+  }
+
+  // A dense workspace with unspecified contents that lives until the run ends.
+  Tensor create(DType dtype, std::initializer_list<int64_t> shape) {
+    if (shape.size() < 1 || shape.size() > static_cast<size_t>(abi::kMaxRank))
+      throw Error("a workspace of rank " + std::to_string(shape.size()) + "; the rank is 1 to " +
+                  std::to_string(abi::kMaxRank));
+    Tensor::Extents lengths{}, strides{};
+    std::copy(shape.begin(), shape.end(), lengths.begin());
+    const int rank = static_cast<int>(shape.size());
+    int64_t elements = 1;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      const int64_t length = lengths[static_cast<size_t>(axis)];
+      strides[static_cast<size_t>(axis)] = elements;
+      if (length < 1 || length > kMaxElements / elements)
+        throw Error("a workspace with axis " + std::to_string(axis) + " of length " + std::to_string(length) +
+                    "; lengths are positive and a tensor has at most " + std::to_string(kMaxElements) + " elements");
+      elements *= length;
+    }
+    const int64_t bytes = elements * size_of(dtype);
+    buffers_.push_back(checked_ ? Buffer::guarded(bytes) : Buffer::plain(bytes));
+    return Tensor(buffers_.back().data(), dtype, rank, lengths, strides, next_root_++);
+  }
+
+  // A task for the kernel with this function id. Add its arguments in the order of the kernel's parameters.
+  TaskBuilder submit(int32_t function_id) {
+    const auto found = kernels_.find(function_id);
+    if (found == kernels_.end()) throw Error("no kernel has the function id " + std::to_string(function_id));
+    return TaskBuilder(*this, *found->second);
+  }
+
+  // Ends the run with an error.
+  [[noreturn]] void fail(const std::string& message) const { throw Error(message); }
+
+  // Ends the run with an error unless the condition holds.
+  void require(bool condition, const char* message) const {
+    if (!condition) throw Error(message);
+  }
+
+  std::optional<Failure> execute() {
+    std::optional<Failure> failure = Executor(graph_, checked_ ? &buffers_ : nullptr).run(request_.threads);
+    if (!checked_) return failure;
+    if (failure && failure->status == abi::kCheckFailed) failure->message = describe_breach();
+    if (!failure) copy_results_back();
+    return failure;
+  }
+
+  const Task& task(int32_t index) { return graph_.tasks()[static_cast<size_t>(index)]; }
+
+ private:
+  friend class TaskBuilder;
+
+  static Tensor::Extents extents(const int64_t* values) {
+    Tensor::Extents result;
+    std::copy(values, values + abi::kMaxRank, result.begin());
+    return result;
+  }
+
+  template <class T, class V>
+  static T converted(V value, const char* name) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (!std::in_range<T>(value))
+        throw Error("the value " + std::to_string(value) + " of parameter '" + name + "' does not fit where it is used");
+    }
+    return static_cast<T>(value);
+  }
+
+  const abi::Argument& parameter(int index, abi::ArgumentKind kind) const {
+    if (index < 0 || static_cast<uint32_t>(index) >= request_.argument_count)
+      throw Error("there is no parameter " + std::to_string(index));
+    const abi::Argument& argument = request_.arguments[index];
+    if (argument.kind != kind)
+      throw Error("parameter '" + std::string(argument.name) + "' is not a " +
+                  (kind == abi::kTensor ? "tensor" : "scalar"));
+    return argument;
+  }
+
+  static int64_t bytes_of(const abi::Argument& argument) {
+    int64_t elements = 1;
+    for (int axis = 0; axis < argument.rank; ++axis) elements *= argument.shape[axis];
+    return elements * size_of(static_cast<DType>(argument.dtype));
+  }
+
+  // In checked mode buffer i holds a guarded copy of argument i (a single byte stands for a scalar).
+  void guard_arguments() {
+    for (uint32_t i = 0; i < request_.argument_count; ++i) {
+      const abi::Argument& argument = request_.arguments[i];
+      const bool is_tensor = argument.kind == abi::kTensor;
+      buffers_.push_back(Buffer::guarded(is_tensor ? bytes_of(argument) : 1));
+      if (!is_tensor) continue;
+      std::memcpy(buffers_.back().data(), argument.data, static_cast<size_t>(buffers_.back().size()));
+      if (argument.direction == abi::kIn) buffers_.back().protect();
+    }
+  }
+
+  void copy_results_back() const {
+    for (uint32_t i = 0; i < request_.argument_count; ++i) {
+      const abi::Argument& argument = request_.arguments[i];
+      if (argument.kind == abi::kTensor && argument.direction != abi::kIn)
+        std::memcpy(argument.data, buffers_[i].data(), static_cast<size_t>(buffers_[i].size()));
+    }
+  }
+
+  void* memory_of(int index) const {
+    return checked_ ? buffers_[static_cast<size_t>(index)].data() : request_.arguments[index].data;
+  }
+
+  // Parameters whose memory overlaps share a root, because tasks are only compared within one.
+  void number_roots() {
+    for (uint32_t i = 0; i < request_.argument_count; ++i) {
+      if (request_.arguments[i].kind != abi::kTensor) continue;
+      roots_[i] = next_root_++;
+      const int32_t own = roots_[i];
+      const Region region = Region::of(tensor(static_cast<int>(i)));
+      for (uint32_t j = 0; j < i; ++j) {
+        if (roots_[j] < 0 || roots_[j] == roots_[i]) continue;
+        const Region other = Region::of(tensor(static_cast<int>(j)));
+        if (region.end <= other.begin || other.end <= region.begin) continue;
+        const int32_t merged = roots_[j], dropped = roots_[i];
+        std::replace(roots_.begin(), roots_.end(), dropped, merged);
+      }
+      if (roots_[i] != own) --next_root_;
+    }
+  }
+
+  std::string describe_breach() const {
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (!buffers_[i].breached()) continue;
+      if (i < request_.argument_count)
+        return "memory just outside of tensor '" + std::string(request_.arguments[i].name) + "' was overwritten";
+      return "memory just outside of workspace " + std::to_string(i - request_.argument_count) + " was overwritten";
+    }
+    return "memory just outside of a tensor was overwritten";
+  }
+
+  const abi::RunRequest& request_;
+  const bool checked_;
+  std::vector<int32_t> roots_;  // by parameter; -1 for scalars
+  int32_t next_root_ = 0;
+  std::unordered_map<int32_t, const abi::Kernel*> kernels_;
+  std::vector<Buffer> buffers_;  // checked mode: one per argument first; then the workspaces
+  Graph graph_;
+};
+
+inline TaskBuilder::~TaskBuilder() noexcept(false) {
+  // An argument that threw leaves nothing to submit.
+  if (std::uncaught_exceptions() != exceptions_) return;
+  orchestrator_.graph_.add(kernel_, line_, std::move(slots_), accesses_);
+}
+
+namespace detail {
+
+inline void set_message(abi::RunResult& result, const std::string& message) {
+  const size_t length = std::min(message.size(), sizeof(result.message) - 1);
+  std::memcpy(result.message, message.data(), length);
+  result.message[length] = '\0';
+}
+
+inline int32_t run(void (*orchestrate)(Orchestrator&), uint32_t parameters, const abi::RunRequest& request,
+                   abi::RunResult& result) {
+  result.status = abi::kBadRequest;
+  result.task = result.kernel_id = result.op = -1;
+  result.line = 0;
+  result.message[0] = '\0';
+  if (request.struct_size != sizeof(request) || request.abi_version != PYPTO_RUNTIME_ABI) {
+    set_message(result, "the host speaks runtime ABI " + std::to_string(request.abi_version) +
+                            ", this object was built for " + std::to_string(PYPTO_RUNTIME_ABI));
+    return result.status;
+  }
+  if (request.argument_count != parameters) {
+    set_message(result, std::to_string(request.argument_count) + " arguments for " + std::to_string(parameters) +
+                            " parameters");
+    return result.status;
+  }
+  try {
+    result.status = abi::kOrchestrationFailed;
+    Orchestrator orchestrator(request);
+    orchestrate(orchestrator);
+    if (const std::optional<Failure> failure = orchestrator.execute()) {
+      const Task& task = orchestrator.task(failure->task);
+      result.status = failure->status;
+      result.task = failure->task;
+      result.kernel_id = task.kernel->id;
+      result.line = task.line;
+      set_message(result, failure->message);
+    } else {
+      result.status = abi::kOk;
+    }
+  } catch (const std::exception& error) {
+    set_message(result, error.what());
+  } catch (...) {
+    set_message(result, "an exception of an unknown type");
+  }
+  return result.status;
+}
+
+}  // namespace detail
+}  // namespace pypto
+
+// Exports the C functions of this orchestration object: ABI version, number of parameters, run.
+#define PYPTO_ORCHESTRATION(function, parameters)                                                               \
+  PYPTO_EXPORT uint32_t pypto_abi_version() { return PYPTO_RUNTIME_ABI; }                                       \
+  PYPTO_EXPORT uint32_t pypto_parameter_count() { return (parameters); }                                        \
+  PYPTO_EXPORT int32_t pypto_run(const ::pypto::abi::RunRequest* request, ::pypto::abi::RunResult* result) {    \
+    return ::pypto::detail::run((function), (parameters), *request, *result);                                  \
+  }

@@ -1,0 +1,125 @@
+// Element types and tensor handles.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+#include "pypto/abi.h"
+
+namespace pypto {
+
+enum class DType : int32_t {
+  FP32 = 1,
+  FP16 = 2,
+  BF16 = 3,
+  INT8 = 4,
+  INT16 = 5,
+  INT32 = 6,
+  INT64 = 7,
+  UINT8 = 8,
+  UINT16 = 9,
+  UINT32 = 10,
+  UINT64 = 11,
+  BOOL = 12,
+};
+
+// An error that ends the run with its text.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Size of one element in bytes; throws for a value outside the enumeration.
+inline int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::INT8:
+    case DType::UINT8:
+    case DType::BOOL:
+      return 1;
+    case DType::FP16:
+    case DType::BF16:
+    case DType::INT16:
+    case DType::UINT16:
+      return 2;
+    case DType::FP32:
+    case DType::INT32:
+    case DType::UINT32:
+      return 4;
+    case DType::INT64:
+    case DType::UINT64:
+      return 8;
+  }
+  throw Error("unknown element type " + std::to_string(static_cast<int32_t>(dtype)));
+}
+
+inline bool is_float(DType dtype) {
+  return dtype == DType::FP32 || dtype == DType::FP16 || dtype == DType::BF16;
+}
+
+// Kernels compute element offsets in 32 bits, so that no buffer may have more elements than this.
+inline constexpr int64_t kMaxElements = INT32_MAX;
+
+// A handle of a strided block in global memory. Copying it copies the handle, never the elements.
+class Tensor {
+ public:
+  using Extents = std::array<int64_t, abi::kMaxRank>;
+
+  Tensor() = default;
+
+  // `root` numbers the allocation that the memory belongs to.
+  Tensor(void* data, DType dtype, int rank, const Extents& shape, const Extents& strides, int32_t root)
+      : data_(static_cast<std::byte*>(data)), dtype_(dtype), rank_(rank), root_(root), shape_(shape), strides_(strides) {}
+
+  void* data() const { return data_; }
+  DType dtype() const { return dtype_; }
+  int rank() const { return rank_; }
+  int32_t root() const { return root_; }
+  const Extents& shape() const { return shape_; }
+  const Extents& strides() const { return strides_; }
+
+  // Length of an axis, in elements.
+  int64_t dim(int axis) const { return shape_[checked_axis(axis)]; }
+
+  // Distance between neighbours along an axis, in elements.
+  int64_t stride(int axis) const { return strides_[checked_axis(axis)]; }
+
+  // A block of the same memory. Throws when it does not lie inside this tensor.
+  Tensor view(std::initializer_list<int64_t> offsets, std::initializer_list<int64_t> sizes) const {
+    if (static_cast<int>(offsets.size()) != rank_ || static_cast<int>(sizes.size()) != rank_)
+      throw Error("view of a tensor of rank " + std::to_string(rank_) + " with " + std::to_string(offsets.size()) +
+                  " offsets and " + std::to_string(sizes.size()) + " sizes");
+    Tensor result = *this;
+    int64_t skipped = 0;
+    for (int axis = 0; axis < rank_; ++axis) {
+      const int64_t offset = offsets.begin()[axis], size = sizes.begin()[axis], length = shape_[axis];
+      if (offset < 0 || size < 1 || offset > length || size > length - offset)
+        throw Error("view outside its tensor: axis " + std::to_string(axis) + " has length " + std::to_string(length) +
+                    ", but elements " + std::to_string(offset) + " to " + std::to_string(offset) + "+" +
+                    std::to_string(size) + " were asked for");
+      skipped += offset * strides_[axis];
+      result.shape_[axis] = size;
+    }
+    result.data_ += skipped * size_of(dtype_);
+    return result;
+  }
+
+ private:
+  int checked_axis(int axis) const {
+    if (axis < 0 || axis >= rank_)
+      throw Error("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank_));
+    return axis;
+  }
+
+  std::byte* data_ = nullptr;
+  DType dtype_ = DType::FP32;
+  int rank_ = 0;
+  int32_t root_ = -1;
+  Extents shape_{};
+  Extents strides_{};
+};
+
+}  // namespace pypto
