@@ -1,0 +1,98 @@
+"""Files of the generated and the READY directory, and how they are written: fixed modes, whatever the umask."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pypto._identity.records import parse_canonical_json
+from pypto.build.errors import BuildError
+
+CONFIG = "kernel_config.json"
+BINARY_MANIFEST = "binary_manifest.json"
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """``kernel_config.json`` of a generated or READY directory.
+
+    Raises:
+        BuildError: it is missing or not in its canonical spelling.
+    """
+    path = directory / CONFIG
+    try:
+        config = parse_canonical_json(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise BuildError(f"{directory} is not a generated directory: it has no {CONFIG}") from None
+    except ValueError as error:
+        raise BuildError(str(error)) from None
+    if not isinstance(config, dict) or config.get("schema") != 1:
+        raise BuildError(f"{path} has a schema that this PyPTO does not read")
+    return config
+
+
+def generated_files(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every file of the generated directory that this configuration belongs to, sorted."""
+    files = {CONFIG, config["orchestration"]["source"]}
+    for kernel in config["kernels"]:
+        files |= {kernel["pto"], kernel["source"]}
+    return tuple(sorted(files))
+
+
+def ready_files(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every file of the READY directory that this configuration belongs to, sorted."""
+    files = {*generated_files(config), BINARY_MANIFEST, config["orchestration"]["binary"]}
+    for kernel in config["kernels"]:
+        files |= {kernel["cpp"], kernel["binary"]}
+    return tuple(sorted(files))
+
+
+def is_executable(name: str) -> bool:
+    """The executable bit that a file has by its role: shared objects, nothing else."""
+    return name.endswith(".so")
+
+
+def new_directory(path: Path) -> Path:
+    """Make the output directory of a step.
+
+    Raises:
+        BuildError: it exists and holds something, or is no directory.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        occupied = any(path.iterdir())
+    except (FileExistsError, NotADirectoryError):
+        raise BuildError(f"output {path} exists and is not a directory") from None
+    if occupied:
+        raise BuildError(f"output directory {path} is not empty; name a new one")
+    path.chmod(0o755)
+    return path
+
+
+def write_file(root: Path, name: str, data: bytes) -> None:
+    """Write one file below ``root``; its mode comes from its role."""
+    path = _prepare(root, name)
+    path.write_bytes(data)
+    path.chmod(0o755 if is_executable(name) else 0o644)
+
+
+def copy_file(source: Path, root: Path, name: str) -> None:
+    """Copy the bytes of ``source`` to ``name`` below ``root``; its mode comes from its role, links are followed."""
+    path = _prepare(root, name)
+    shutil.copyfile(source, path)
+    path.chmod(0o755 if is_executable(name) else 0o644)
+
+
+def _prepare(root: Path, name: str) -> Path:
+    parts = PurePosixPath(name).parts
+    folder = root
+    for part in parts[:-1]:
+        folder = folder / part
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        os.chmod(folder, 0o755)
+    return folder / parts[-1]
