@@ -1,0 +1,244 @@
+"""The actions that build a kernel: each runs one step of `pypto`, so Bazel adds no compile logic of its own."""
+
+load("//rules/private:action_python.bzl", "ActionPythonInfo")
+
+STEP_ATTRS = {
+    "_pypto": attr.label(
+        default = Label("//pypto"),
+        cfg = "exec",
+        doc = "The package that the steps are part of.",
+    ),
+    "_python": attr.label(
+        default = Label("//rules/private:action_python"),
+        cfg = "exec",
+        providers = [ActionPythonInfo],
+        doc = "The interpreter that runs the steps.",
+    ),
+    "_step": attr.label(
+        default = Label("//rules/private:step.py"),
+        allow_single_file = True,
+        cfg = "exec",
+        doc = "The program that starts a step.",
+    ),
+}
+
+# Nothing of the caller's environment is inherited. PATH is only for a Python toolchain that looks for its
+# interpreter at run time; the tools themselves start with an environment of their own.
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/bin:/bin:/usr/local/bin",
+    "TZ": "UTC",
+}
+
+# Also for workspaces that leave the network of the sandbox open.
+_REQUIREMENTS = {"block-network": "1"}
+
+# Isolated from the environment, without site-packages, no bytecode, UTF-8 whatever the locale is.
+_PYTHON_FLAGS = ["-I", "-S", "-B", "-X", "utf8"]
+
+_JOBS = 2
+
+def _several_compilers(_os, _inputs):
+    return {"cpu": _JOBS}
+
+def _folder(file):
+    return file.dirname
+
+def repository_root(file):
+    """The folder below which a file's path inside its repository begins.
+
+    Args:
+      file: File; a source file or a generated one, of the main repository or of another.
+
+    Returns:
+      A path relative to the execution root, `.` for the sources of the main repository.
+    """
+    inside = file.short_path
+    if inside.startswith("../"):
+        inside = inside.split("/", 2)[2]
+    return file.path[:-len(inside)].rstrip("/") or "."
+
+def _import_folder(path):
+    """Where an entry of `PyInfo.imports` (`<repository>/<folder>`) is below the execution root."""
+    repository, _, folder = path.partition("/")
+    root = "" if repository == "_main" else "external/" + repository
+    return "/".join([part for part in [root, folder] if part]) or "."
+
+def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, toolchain = None, resource_set = None):
+    python = ctx.attr._python[ActionPythonInfo]
+    start = ctx.actions.args()
+    start.add_all(_PYTHON_FLAGS)
+    start.add(ctx.file._step)
+    start.add_all(step)
+    ctx.actions.run(
+        executable = python.interpreter,
+        arguments = [start, arguments],
+        env = _ENVIRONMENT,
+        execution_requirements = _REQUIREMENTS,
+        inputs = depset(
+            [ctx.file._step],
+            transitive = [python.files, ctx.attr._pypto[DefaultInfo].default_runfiles.files] + inputs,
+        ),
+        mnemonic = mnemonic,
+        outputs = outputs,
+        progress_message = message + " %{label}",
+        resource_set = resource_set,
+        toolchain = toolchain,
+    )
+
+def _add_root(arguments, name, tool):
+    # The evidence lies in the root of its tree; only a File lets Bazel say where that is.
+    arguments.add_all([tool.evidence], before_each = "--root", format_each = name + "=%s", map_each = _folder)
+
+def generate(ctx, sources, imports, module, entry, import_roots, backend_type, execution_mode, tensors, options, generated, request):
+    """Declares the action that turns a kernel's source into its generated directory.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      sources: depset of File; the kernel's module and every module it may import.
+      imports: depset of string; `PyInfo.imports` of the dependencies.
+      module: string; dotted name of the kernel's module.
+      entry: string; name of the `@pl.jit` function.
+      import_roots: list of string; folders to import from before all others.
+      backend_type: string; the hardware family.
+      execution_mode: string; `sim` or `device`.
+      tensors: dict of string to string; tensor metadata by parameter.
+      options: dict of string to string; compile options.
+      generated: File; the directory to write.
+      request: File; the request record to write.
+    """
+    arguments = ctx.actions.args()
+    arguments.add("--module", module)
+    arguments.add("--entry", entry)
+    arguments.add("--backend-type", backend_type)
+    arguments.add("--execution-mode", execution_mode)
+    arguments.add_all(import_roots, before_each = "--import-root")
+    arguments.add_all(sources, before_each = "--import-root", map_each = repository_root, uniquify = True)
+    arguments.add_all(imports, before_each = "--import-root", map_each = _import_folder, uniquify = True)
+    for name, value in sorted(tensors.items()):
+        arguments.add("--tensor", "{}={}".format(name, value))
+    for name, value in sorted(options.items()):
+        arguments.add("--option", "{}={}".format(name, value))
+    arguments.add_all([generated], before_each = "--out", expand_directories = False)
+    arguments.add("--request", request)
+    _run(
+        ctx,
+        step = ["pypto.build", "generate"],
+        arguments = arguments,
+        inputs = [sources],
+        message = "Generating kernel",
+        mnemonic = "PyptoGenerate",
+        outputs = [generated, request],
+    )
+
+def describe(ctx, tools, descriptor):
+    """Declares the action that writes the toolchain descriptor of a set of tools.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      descriptor: File; the descriptor to write.
+    """
+    arguments = ctx.actions.args()
+    arguments.add("--gcc", tools.gcc.evidence)
+    arguments.add("--isa", tools.isa.evidence)
+    arguments.add("--ptoas", tools.ptoas.evidence)
+    arguments.add("--out", descriptor)
+    _run(
+        ctx,
+        step = ["pypto.toolchain", "describe"],
+        arguments = arguments,
+        inputs = [depset([tools.gcc.evidence, tools.isa.evidence, tools.ptoas.evidence])],
+        message = "Describing the tools of",
+        mnemonic = "PyptoDescribe",
+        outputs = [descriptor],
+    )
+
+def assemble(ctx, tools, generated, descriptor, assembled, toolchain):
+    """Declares the action that turns the `.pto` of each kernel into C++.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      generated: File; the generated directory.
+      descriptor: File; the toolchain descriptor.
+      assembled: File; the directory to write.
+      toolchain: Label; the toolchain type of the tool that runs.
+    """
+    arguments = ctx.actions.args()
+    arguments.add_all([generated], before_each = "--generated", expand_directories = False)
+    arguments.add("--descriptor", descriptor)
+    _add_root(arguments, "ptoas", tools.ptoas)
+    arguments.add_all([assembled], before_each = "--out", expand_directories = False)
+    arguments.add("--jobs", _JOBS)
+    _run(
+        ctx,
+        step = ["pypto.build", "assemble"],
+        arguments = arguments,
+        inputs = [depset([generated, descriptor]), tools.ptoas.files],
+        message = "Assembling kernel",
+        mnemonic = "PyptoAssemble",
+        outputs = [assembled],
+        resource_set = _several_compilers,
+        toolchain = toolchain,
+    )
+
+def compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchain):
+    """Declares the action that compiles the kernels and the orchestration.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      generated: File; the generated directory.
+      assembled: File; what the assemble step wrote.
+      descriptor: File; the toolchain descriptor.
+      ready: File; the READY directory to write.
+      toolchain: Label; the toolchain type of the tool that runs.
+    """
+    arguments = ctx.actions.args()
+    arguments.add_all([generated], before_each = "--generated", expand_directories = False)
+    arguments.add_all([assembled], before_each = "--assembled", expand_directories = False)
+    arguments.add("--descriptor", descriptor)
+    _add_root(arguments, "gcc", tools.gcc)
+    _add_root(arguments, "isa", tools.isa)
+    arguments.add_all([ready], before_each = "--out", expand_directories = False)
+    arguments.add("--jobs", _JOBS)
+    _run(
+        ctx,
+        step = ["pypto.build", "compile"],
+        arguments = arguments,
+        inputs = [depset([generated, assembled, descriptor]), tools.gcc.files, tools.isa.files],
+        message = "Compiling kernel",
+        mnemonic = "PyptoCompile",
+        outputs = [ready],
+        resource_set = _several_compilers,
+        toolchain = toolchain,
+    )
+
+def seal(ctx, kernels, descriptor, bundle):
+    """Declares the action that packs compiled kernels into a bundle.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      kernels: list of structs of `request`, `generated` and `ready` (Files), one per specialization.
+      descriptor: File; the toolchain descriptor.
+      bundle: File; the directory to write.
+    """
+    arguments = ctx.actions.args()
+    inputs = [descriptor]
+    for kernel in kernels:
+        arguments.add("--request", kernel.request)
+        arguments.add_all([kernel.generated], before_each = "--generated", expand_directories = False)
+        arguments.add_all([kernel.ready], before_each = "--ready", expand_directories = False)
+        inputs.extend([kernel.request, kernel.generated, kernel.ready])
+    arguments.add("--descriptor", descriptor)
+    arguments.add_all([bundle], before_each = "--out", expand_directories = False)
+    _run(
+        ctx,
+        step = ["pypto.build", "seal"],
+        arguments = arguments,
+        inputs = [depset(inputs)],
+        message = "Sealing bundle",
+        mnemonic = "PyptoSeal",
+        outputs = [bundle],
+    )

@@ -1,0 +1,71 @@
+"""Choosing the tools of a target, with an error that says what to do when one is missing."""
+
+load("//rules/private:messages.bzl", "four_part_message")
+load(
+    "//toolchains:types.bzl",
+    "CANN_TOOLCHAIN_TYPE",
+    "GCC_TOOLCHAIN_TYPE",
+    "PTOAS_TOOLCHAIN_TYPE",
+    "PTO_ISA_TOOLCHAIN_TYPE",
+)
+
+# All optional: Bazel's own error for a missing mandatory toolchain names neither the reason nor the remedy.
+TOOL_SET_TOOLCHAINS = [
+    config_common.toolchain_type(CANN_TOOLCHAIN_TYPE, mandatory = False),
+    config_common.toolchain_type(GCC_TOOLCHAIN_TYPE, mandatory = False),
+    config_common.toolchain_type(PTOAS_TOOLCHAIN_TYPE, mandatory = False),
+    config_common.toolchain_type(PTO_ISA_TOOLCHAIN_TYPE, mandatory = False),
+]
+
+def select_tools(ctx, backend_type, execution_mode):
+    """The tools for one target, or an error that says which is missing and how to get it.
+
+    Args:
+      ctx: context of a rule with `TOOL_SET_TOOLCHAINS`.
+      backend_type: string; the hardware family.
+      execution_mode: string; `sim` or `device`.
+
+    Returns:
+      A struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+    """
+    if execution_mode == "device":
+        _require(
+            ctx,
+            CANN_TOOLCHAIN_TYPE,
+            needed = "CANN (the compiler ccec and ld.lld) to compile {} kernels for the device, ".format(backend_type) +
+                     "since the flag {} is device".format(_flag()),
+            found = "none; CANN is proprietary, so pypto cannot download it and registers no toolchain for it",
+            paste = ["bazel build {}=sim {}   # builds the same kernel for the simulator".format(_flag(), ctx.label)],
+        )
+    return struct(
+        gcc = _downloaded(ctx, "gcc", GCC_TOOLCHAIN_TYPE, "a C++ compiler for the orchestration and for kernels in sim mode").gcc_info,
+        isa = _downloaded(ctx, "pto_isa", PTO_ISA_TOOLCHAIN_TYPE, "the PTO-ISA headers that kernels are compiled against").pto_isa_info,
+        ptoas = _downloaded(ctx, "ptoas", PTOAS_TOOLCHAIN_TYPE, "the assembler that turns .pto into C++").ptoas_info,
+    )
+
+def _flag():
+    return "--" + str(Label("//rules:execution_mode")).replace("@@//", "//").replace("@@pypto+//", "@pypto//")
+
+def _downloaded(ctx, name, toolchain_type, purpose):
+    return _require(
+        ctx,
+        toolchain_type,
+        needed = purpose,
+        found = "none that runs on this kind of machine; the download that pypto registers is for x86_64 Linux",
+        paste = [
+            "register_toolchains(\"@{}_toolchains//:all\")   # in MODULE.bazel, if pypto's own was removed; ".format(name),
+            "--extra_execution_platforms=<an x86_64 Linux platform>   # with remote execution, on another kind of machine",
+        ],
+    )
+
+def _require(ctx, toolchain_type, needed, found, paste):
+    toolchain = ctx.toolchains[toolchain_type]
+    if not toolchain:
+        fail(four_part_message(
+            problem = "{} cannot be built.".format(ctx.label),
+            needed = needed,
+            looked_for = ["a registered toolchain of the type {}".format(toolchain_type)],
+            found = found,
+            paste = paste,
+        ))
+    return toolchain
