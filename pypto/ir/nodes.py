@@ -40,7 +40,7 @@ class Loc:
 class Value:
     """One SSA value; compared by identity. ``name`` is a hint, the printer makes names unique."""
 
-    __slots__ = ("name", "type", "owner")
+    __slots__ = ("name", "owner", "type")
 
     def __init__(self, name: str, type: Type, owner: Op | Block | None = None) -> None:
         self.name = name

@@ -58,8 +58,7 @@ BOOL = DType("BOOL", 8, "bool")
 INDEX = DType("INDEX", 64, "index")
 
 DTYPES: dict[str, DType] = {
-    t.name: t
-    for t in (FP32, FP16, BF16, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, BOOL, INDEX)
+    t.name: t for t in (FP32, FP16, BF16, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, BOOL, INDEX)
 }
 
 
@@ -153,7 +152,7 @@ class TileType:
         return text + "]"
 
 
-Type = Union[ScalarType, TensorType, TileType]
+Type = ScalarType | TensorType | TileType
 
 
 def _dim_text(dim: Dim) -> str:

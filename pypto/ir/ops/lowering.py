@@ -1,0 +1,50 @@
+"""How operations are written in ptoas' dialect, as data: `pypto.codegen` interprets it.
+
+An operation either lowers to a few instructions (:class:`Instruction`) that read its operands and write its result, or
+is handled by name in code generation (control flow, memory access, scalars) and has no entry here.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from pypto.ir.types import DType
+
+
+class Form(enum.Enum):
+    """How an instruction spells its inputs; each instruction takes only one form."""
+
+    GROUPED = "grouped"  # ins(%a, %b : TA, TB)
+    SPLIT = "split"  # ins(%a : TA, %b : TB)
+    BARE_SCALAR = "bare_scalar"  # ins(%a : TA, %s)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction of ptoas.
+
+    Attributes:
+        op: name without the dialect, such as ``tadd``.
+        ins: names of the inputs: operands of the operation, or ``tmp`` for what an earlier instruction wrote.
+        out: ``result``, or ``tmp`` for a temporary of the result's type.
+        form: spelling of the inputs.
+        scalar: type in which a scalar input is written; ``None``: the element type of the result.
+        suffix: text after ``outs(...)``.
+        call: name of the call that ptoas prints, when that call has to be renamed.
+        rename: what it has to be renamed to: ptoas prints the wrong call, or cannot take the real instruction.
+        column: whether a column tile [R, 1] may be used as it is; otherwise it is viewed as [1, R] meanwhile.
+    """
+
+    op: str
+    ins: tuple[str, ...]
+    out: str = "result"
+    form: Form = Form.SPLIT
+    scalar: DType | None = None
+    suffix: str = ""
+    call: str | None = None
+    rename: str | None = None
+    column: bool = True
+
+
+Lowering = tuple[Instruction, ...]

@@ -1,0 +1,59 @@
+"""Tensors in global memory: workspaces, dimensions, views."""
+
+from __future__ import annotations
+
+from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
+from pypto.ir.types import INDEX, ScalarType, TensorType, Type
+from pypto.ir.values import constant_of, simplified
+
+MAX_RANK = 5
+
+
+def _create(call: Call) -> tuple[Type, ...]:
+    if len(call.types) != 1 or not isinstance(call.types[0], TensorType):
+        raise call.error("needs one tensor type as its result")
+    wanted = call.types[0]
+    if wanted.rank != len(call.operands) or not 1 <= wanted.rank <= MAX_RANK:
+        raise call.error(f"needs 1 to {MAX_RANK} dimensions, one operand each; got {wanted.rank}")
+    shape = tuple(simplified(v) for v in call.operands)
+    for dim in shape:
+        if isinstance(dim, int) and dim <= 0:
+            raise call.error(f"every dimension must be positive, got {dim}")
+    return (TensorType(shape, wanted.dtype),)
+
+
+def _dim(call: Call) -> tuple[Type, ...]:
+    rank, axis = call.tensor(0).rank, call.attrs["axis"]
+    if not 0 <= axis < rank:
+        raise call.error(f"axis {axis} is outside a tensor of {rank} dimensions")
+    return (ScalarType(INDEX),)
+
+
+def _view(call: Call) -> tuple[Type, ...]:
+    base, rank = call.tensor(0), call.attrs["rank"]
+    numbers = call.operands[1:]
+    if rank != base.rank or len(numbers) != 2 * rank:
+        raise call.error(f"needs {base.rank} offsets and {base.rank} sizes for {base}")
+    shape = tuple(simplified(v) for v in numbers[rank:])
+    for axis, (offset, size, dim) in enumerate(zip(numbers[:rank], shape, base.shape, strict=True)):
+        start = constant_of(offset)
+        if isinstance(start, int) and start < 0:
+            raise call.error(f"the offset {start} of axis {axis} is negative")
+        if isinstance(size, int) and size <= 0:
+            raise call.error(f"the size {size} of axis {axis} must be positive")
+        if isinstance(size, int) and isinstance(dim, int) and size + (start or 0) > dim:
+            raise call.error(f"axis {axis} ends at {size + int(start or 0)}, but the tensor has {dim} there")
+    return (TensorType(shape, base.dtype, is_view=True),)
+
+
+register(OpDef("tensor.create", (Operand("dims", Kind.INDEX, variadic=True),), _create, incore=False, entry=True))
+register(OpDef("tensor.dim", (Operand("tensor", Kind.TENSOR),), _dim, (Attr("axis", int),), entry=True))
+register(
+    OpDef(
+        "tensor.view",
+        (Operand("tensor", Kind.TENSOR), Operand("numbers", Kind.INDEX, variadic=True)),
+        _view,
+        (Attr("rank", int),),
+        entry=True,
+    )
+)

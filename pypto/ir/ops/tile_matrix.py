@@ -1,0 +1,82 @@
+"""Matrix work on tiles (AIC)."""
+
+from __future__ import annotations
+
+from pypto.ir.nodes import CoreType
+from pypto.ir.ops.lowering import Form, Instruction
+from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
+from pypto.ir.types import BF16, FP16, FP32, INT8, INT32, DType, MemorySpace, TileType, Type, Valid
+from pypto.ir.values import same_value
+
+# Element type of both operands -> element type of the result.
+PRODUCTS: dict[DType, DType] = {FP32: FP32, FP16: FP32, BF16: FP32, INT8: INT32}
+
+
+def _product(call: Call, left: TileType, right: TileType) -> TileType:
+    def turned(type: TileType, attr: str) -> tuple[tuple[int, int], tuple[Valid, Valid]]:
+        if call.attrs.get(attr, False):
+            return type.shape[::-1], type.valid[::-1]
+        return type.shape, type.valid
+
+    (rows, inner), (valid_rows, valid_inner) = turned(left, "a_trans")
+    (inner_right, cols), (valid_inner_right, valid_cols) = turned(right, "b_trans")
+    if left.dtype != right.dtype:
+        raise call.error(f"needs tiles of one element type, got {left.dtype} and {right.dtype}; use pl.cast")
+    if inner != inner_right:
+        raise call.error(
+            f"cannot multiply [{rows}, {inner}] by [{inner_right}, {cols}]: {inner} columns meet {inner_right} rows; "
+            "a_trans and b_trans swap an operand's axes"
+        )
+    if not same_value(valid_inner, valid_inner_right):
+        raise call.error(
+            "the valid columns of the left tile and the valid rows of the right one are not known to be equal"
+        )
+    return TileType((rows, cols), PRODUCTS[left.dtype], MemorySpace.Acc, (valid_rows, valid_cols))
+
+
+def _matmul(call: Call) -> tuple[Type, ...]:
+    return (_product(call, call.tile(0), call.tile(1)),)
+
+
+def _matmul_acc(call: Call) -> tuple[Type, ...]:
+    acc = call.tile(0)
+    product = _product(call, call.tile(1), call.tile(2))
+    if acc.shape != product.shape or acc.dtype != product.dtype:
+        raise call.error(
+            f"the accumulator is [{acc.shape[0]}, {acc.shape[1]}] of {acc.dtype}, "
+            f"but the product is [{product.shape[0]}, {product.shape[1]}] of {product.dtype}"
+        )
+    if not all(same_value(a, p) for a, p in zip(acc.valid, product.valid, strict=True)):
+        raise call.error("the valid sizes of the accumulator and of the product are not known to be equal")
+    return (product,)
+
+
+_DTYPES = tuple(PRODUCTS)
+_LEFT = Operand("left", Kind.TILE, (MemorySpace.Left,), moved_from=(MemorySpace.Mat,), dtypes=_DTYPES)
+_RIGHT = Operand("right", Kind.TILE, (MemorySpace.Right,), moved_from=(MemorySpace.Mat,), dtypes=_DTYPES)
+_ACC = Operand("acc", Kind.TILE, (MemorySpace.Acc,), dtypes=(FP32, INT32))
+_TRANSPOSITIONS = (Attr("a_trans", bool, required=False), Attr("b_trans", bool, required=False))
+
+register(
+    OpDef(
+        "tile.matmul",
+        (_LEFT, _RIGHT),
+        _matmul,
+        _TRANSPOSITIONS,
+        core=CoreType.AIC,
+        lowering=(Instruction("tmatmul", ("left", "right"), form=Form.GROUPED),),
+        result_memory=MemorySpace.Acc,
+    )
+)
+register(
+    OpDef(
+        "tile.matmul_acc",
+        (_ACC, _LEFT, _RIGHT),
+        _matmul_acc,
+        _TRANSPOSITIONS,
+        core=CoreType.AIC,
+        lowering=(Instruction("tmatmul.acc", ("acc", "left", "right"), form=Form.GROUPED),),
+        inplace=0,
+        result_memory=MemorySpace.Acc,
+    )
+)

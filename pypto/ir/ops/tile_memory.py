@@ -1,0 +1,197 @@
+"""Tiles: making, loading, storing, moving and re-shaping them."""
+
+from __future__ import annotations
+
+from pypto.ir.nodes import CoreType
+from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
+from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, MemorySpace, TileType, Type, Valid
+from pypto.ir.values import constant_of, same_value, simplified
+
+_VEC = (MemorySpace.Vec,)
+_MOVES = {
+    MemorySpace.Mat: (MemorySpace.Left, MemorySpace.Right, MemorySpace.Bias),
+    MemorySpace.Vec: (MemorySpace.Vec,),
+}
+
+
+def check_valid(call: Call, shape: tuple[int, int], valid: tuple[Valid, Valid]) -> None:
+    """Known valid lengths must lie between 1 and the allocated size."""
+    for axis, (size, length) in enumerate(zip(shape, valid, strict=True)):
+        if isinstance(length, int) and not 1 <= length <= size:
+            raise call.error(f"valid length {length} of axis {axis} is outside 1..{size}")
+
+
+def _create(call: Call) -> tuple[Type, ...]:
+    wanted = call.wanted_tile()
+    for size in wanted.shape:
+        if size <= 0:
+            raise call.error(f"every dimension must be positive, got {list(wanted.shape)}")
+    check_valid(call, wanted.shape, wanted.valid)
+    return (wanted,)
+
+
+def _full(call: Call) -> tuple[Type, ...]:
+    (wanted,) = _create(call)
+    assert_scalar_fits(call, call.wanted_tile(), 0)
+    return (wanted,)
+
+
+def assert_scalar_fits(call: Call, tile: TileType, index: int) -> None:
+    """A scalar beside a tile has the tile's element type, or is FP32 beside FP16."""
+    dtype = call.scalar(index)
+    if dtype != tile.dtype and not (tile.dtype == FP16 and dtype == FP32):
+        raise call.error(f"the scalar is {dtype}, but the tile's elements are {tile.dtype}; use pl.cast or pl.const")
+
+
+def _window(call: Call, tile: TileType, tensor_index: int, transposed: bool) -> None:
+    tensor = call.tensor(tensor_index)
+    offsets = call.operands[tensor_index + 1 :]
+    if len(offsets) != tensor.rank:
+        raise call.error(f"needs {tensor.rank} offsets for {tensor}, got {len(offsets)}")
+    lengths: tuple[Valid, ...] = tile.valid[::-1] if transposed else tile.valid
+    if tensor.rank == 1:
+        if tile.shape[0] != 1:
+            raise call.error(f"a tensor of one dimension holds tiles of one row, not {tile.shape[0]} rows")
+        lengths = lengths[1:]
+    lengths = (1,) * (tensor.rank - len(lengths)) + lengths
+    for axis, (offset, length, dim) in enumerate(zip(offsets, lengths, tensor.shape, strict=True)):
+        start = constant_of(offset)
+        if isinstance(start, int) and start < 0:
+            raise call.error(f"the offset {start} of axis {axis} is negative")
+        if isinstance(length, int) and isinstance(dim, int) and int(start or 0) + length > dim:
+            raise call.error(
+                f"axis {axis} ends at {int(start or 0) + length}, but the tensor has {dim} there; "
+                "make the tile smaller or give valid_shape"
+            )
+
+
+def _load(call: Call) -> tuple[Type, ...]:
+    (wanted,) = _create(call)
+    tile, tensor = call.wanted_tile(), call.tensor(0)
+    if tile.dtype != tensor.dtype:
+        raise call.error(f"a tile of {tile.dtype} cannot be loaded from a tensor of {tensor.dtype}")
+    if tile.memory not in (None, MemorySpace.Vec, MemorySpace.Mat):
+        raise call.error(f"cannot load into {tile.memory.value}; load into Vec or Mat and use pl.move")
+    _window(call, tile, 0, call.attrs.get("transposed", False))
+    return (wanted,)
+
+
+def _store(call: Call) -> tuple[Type, ...]:
+    tile, tensor = call.tile(0), call.tensor(1)
+    narrowed = tile.memory is MemorySpace.Acc and (tile.dtype, tensor.dtype) == (FP32, FP16)
+    if tile.dtype != tensor.dtype and not narrowed:
+        raise call.error(f"a tile of {tile.dtype} cannot be stored into a tensor of {tensor.dtype}; use pl.cast")
+    _window(call, tile, 1, False)
+    return ()
+
+
+def _move(call: Call) -> tuple[Type, ...]:
+    source, wanted = call.tile(0), call.wanted_tile()
+    if wanted.memory is None:
+        raise call.error("needs a target memory")
+    allowed = _MOVES.get(source.memory, ()) if source.memory else (*_MOVES[MemorySpace.Mat], *_MOVES[MemorySpace.Vec])
+    if wanted.memory not in allowed:
+        here = source.memory.value if source.memory else "an unknown memory"
+        can = ", ".join(m.value for m in allowed) or "nowhere; store it to a tensor instead"
+        raise call.error(f"a tile in {here} cannot move to {wanted.memory.value}; it can move to: {can}")
+    return (TileType(source.shape, source.dtype, wanted.memory, source.valid),)
+
+
+def _slice(call: Call) -> tuple[Type, ...]:
+    source, (wanted,) = call.tile(0), _create(call)
+    tile = call.wanted_tile()
+    for axis in (0, 1):
+        start = constant_of(call.operands[1 + axis])
+        if isinstance(start, int) and start < 0:
+            raise call.error(f"the offset {start} of axis {axis} is negative")
+        if int(start or 0) + tile.shape[axis] > source.shape[axis]:
+            raise call.error(
+                f"axis {axis} ends at {int(start or 0) + tile.shape[axis]}, but the tile has {source.shape[axis]} there"
+            )
+    if tile.dtype != source.dtype:
+        raise call.error(f"keeps the element type {source.dtype}, got {tile.dtype}")
+    return (wanted,)
+
+
+def _reshape(call: Call) -> tuple[Type, ...]:
+    source, wanted = call.tile(0), call.wanted_tile()
+    (rows, cols), (new_rows, new_cols) = source.shape, wanted.shape
+    if rows * cols != new_rows * new_cols or min(new_rows, new_cols) < 1:
+        raise call.error(f"[{rows}, {cols}] has {rows * cols} elements, [{new_rows}, {new_cols}] does not")
+    if source.shape == wanted.shape:
+        valid = source.valid
+    elif 1 in source.shape and wanted.shape == source.shape[::-1]:
+        valid = source.valid[::-1]
+    elif all(same_value(v, s) for v, s in zip(source.valid, source.shape, strict=True)):
+        valid = wanted.shape
+    else:
+        raise call.error("a tile that is partly valid can only be turned from a column into a row and back")
+    return (TileType(wanted.shape, source.dtype, MemorySpace.Vec, valid),)
+
+
+def _transpose(call: Call) -> tuple[Type, ...]:
+    source = call.tile(0)
+    return (TileType(source.shape[::-1], source.dtype, MemorySpace.Vec, source.valid[::-1]),)
+
+
+def _set_validshape(call: Call) -> tuple[Type, ...]:
+    source = call.tile(0)
+    valid = (simplified(call.operands[1]), simplified(call.operands[2]))
+    check_valid(call, source.shape, valid)
+    return (TileType(source.shape, source.dtype, source.memory, valid),)
+
+
+_OFFSETS = Operand("offsets", Kind.INDEX, variadic=True)
+_TENSOR = Operand("tensor", Kind.TENSOR)
+_ANY_TILE = Operand("tile", Kind.TILE)
+_VEC_TILE = Operand("tile", Kind.TILE, memory=_VEC)
+_NUMBERS = (FP32, FP16, INT32, INT16, INT8)
+
+register(OpDef("tile.create", (), _create))
+register(
+    OpDef(
+        "tile.full",
+        (Operand("value", Kind.SCALAR, dtypes=_NUMBERS),),
+        _full,
+        core=CoreType.AIV,
+        result_memory=MemorySpace.Vec,
+    )
+)
+register(OpDef("tile.load", (_TENSOR, _OFFSETS), _load, (Attr("transposed", bool, required=False),)))
+register(
+    OpDef(
+        "tile.store",
+        (Operand("tile", Kind.TILE, memory=(MemorySpace.Vec, MemorySpace.Acc)), _TENSOR, _OFFSETS),
+        _store,
+        pure=False,
+    )
+)
+register(OpDef("tile.move", (_ANY_TILE,), _move))
+register(
+    OpDef(
+        "tile.slice",
+        (Operand("tile", Kind.TILE, memory=_VEC), Operand("row", Kind.INDEX), Operand("col", Kind.INDEX)),
+        _slice,
+        core=CoreType.AIV,
+        result_memory=MemorySpace.Vec,
+    )
+)
+register(OpDef("tile.reshape", (_VEC_TILE,), _reshape, core=CoreType.AIV, result_memory=MemorySpace.Vec))
+register(
+    OpDef(
+        "tile.transpose",
+        (Operand("tile", Kind.TILE, memory=_VEC, dtypes=(FP32, FP16)),),
+        _transpose,
+        core=CoreType.AIV,
+        result_memory=MemorySpace.Vec,
+    )
+)
+register(
+    OpDef(
+        "tile.set_validshape",
+        (_VEC_TILE, Operand("rows", Kind.INDEX), Operand("cols", Kind.INDEX)),
+        _set_validshape,
+        core=CoreType.AIV,
+        result_memory=MemorySpace.Vec,
+    )
+)
