@@ -39,7 +39,9 @@ def _positive(text: str) -> int:
 
 def _add_tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--descriptor", type=Path, required=True, metavar="FILE", help="toolchain descriptor (JSON)")
-    parser.add_argument("--bindings", type=Path, metavar="FILE", help="JSON that maps the descriptor's root names to folders")
+    parser.add_argument(
+        "--bindings", type=Path, metavar="FILE", help="JSON that maps the descriptor's root names to folders"
+    )
     parser.add_argument(
         "--root",
         type=_pair,
@@ -60,7 +62,10 @@ def make_parser() -> argparse.ArgumentParser:
     generate = steps.add_parser(
         "generate",
         help="kernel source -> .pto, wrappers, orchestration and kernel_config.json",
-        description="Import a kernel's module and write its generated directory and its request record. Needs no tools and no NumPy.",
+        description=(
+            "Import a kernel's module and write its generated directory and its request record. "
+            "Needs no tools and no NumPy."
+        ),
     )
     generate.add_argument("--module", required=True, help="module of the kernel, such as kernels.decode")
     generate.add_argument("--entry", required=True, help="name of the @pl.jit function in that module")
@@ -70,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="DIR",
-        help="folder to import the module from; repeatable; nothing else but pypto and the standard library is importable",
+        help="folder to import the module from; repeatable; besides, only pypto and the standard library are importable",
     )
     generate.add_argument("--backend-type", required=True, metavar="NAME", help="Ascend910B (A2/A3) or Ascend950 (A5)")
     generate.add_argument("--execution-mode", required=True, metavar="MODE", help="sim or device")
@@ -85,7 +90,9 @@ def make_parser() -> argparse.ArgumentParser:
     generate.add_argument(
         "--option", type=_pair, action="append", default=[], metavar="KEY=VALUE", help="a compile option; repeatable"
     )
-    generate.add_argument("--out", type=Path, required=True, metavar="DIR", help="generated directory to write; absent or empty")
+    generate.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="generated directory to write; absent or empty"
+    )
     generate.add_argument("--request", type=Path, required=True, metavar="FILE", help="request record to write (JSON)")
 
     assemble = steps.add_parser(
@@ -101,12 +108,16 @@ def make_parser() -> argparse.ArgumentParser:
     compile_ = steps.add_parser(
         "compile",
         help="C++ -> shared objects and binary_manifest.json: the READY directory",
-        description="Compile every kernel and the orchestration. Writes the complete READY directory, generated files included.",
+        description=(
+            "Compile every kernel and the orchestration. Writes the complete READY directory, generated files included."
+        ),
     )
     compile_.add_argument("--generated", type=Path, required=True, metavar="DIR", help="generated directory")
     compile_.add_argument("--assembled", type=Path, required=True, metavar="DIR", help="what `assemble` wrote")
     _add_tools(compile_)
-    compile_.add_argument("--out", type=Path, required=True, metavar="DIR", help="READY directory to write; absent or empty")
+    compile_.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="READY directory to write; absent or empty"
+    )
     compile_.add_argument("--jobs", type=_positive, metavar="N", help="compilers at a time; default: number of CPUs")
 
     seal = steps.add_parser(
@@ -118,10 +129,14 @@ def make_parser() -> argparse.ArgumentParser:
         ),
     )
     seal.add_argument("--request", type=Path, action="append", required=True, metavar="FILE", help="request record")
-    seal.add_argument("--generated", type=Path, action="append", required=True, metavar="DIR", help="generated directory")
+    seal.add_argument(
+        "--generated", type=Path, action="append", required=True, metavar="DIR", help="generated directory"
+    )
     seal.add_argument("--ready", type=Path, action="append", required=True, metavar="DIR", help="READY directory")
     seal.add_argument("--descriptor", type=Path, required=True, metavar="FILE", help="toolchain descriptor (JSON)")
-    seal.add_argument("--out", type=Path, required=True, metavar="DIR", help="bundle directory to write; absent or empty")
+    seal.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="bundle directory to write; absent or empty"
+    )
     return parser
 
 
