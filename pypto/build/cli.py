@@ -75,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="DIR",
-        help="folder to import the module from; repeatable; besides, only pypto and the standard library are importable",
+        help="folder to import from; repeatable; besides, only pypto and the standard library can be imported",
     )
     generate.add_argument("--backend-type", required=True, metavar="NAME", help="Ascend910B (A2/A3) or Ascend950 (A5)")
     generate.add_argument("--execution-mode", required=True, metavar="MODE", help="sim or device")
