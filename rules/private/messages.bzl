@@ -20,3 +20,18 @@ def four_part_message(problem, needed, looked_for, found, paste):
         [("  to mend it: " if i == 0 else "              ") + line for i, line in enumerate(paste)] +
         [""],
     )
+
+def shown_label(label):
+    """A label as a user of the main repository or of the module pypto writes it.
+
+    Args:
+      label: Label; a target of the main repository, of pypto, or of another module (shown in canonical form).
+
+    Returns:
+      The label as text.
+    """
+    if not label.repo_name:
+        return "//{}:{}".format(label.package, label.name)
+    if label.repo_name == Label("//:MODULE.bazel").repo_name:
+        return "@pypto//{}:{}".format(label.package, label.name)
+    return str(label)

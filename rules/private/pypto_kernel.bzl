@@ -11,9 +11,9 @@ load("//toolchains:types.bzl", "GCC_TOOLCHAIN_TYPE", "PTOAS_TOOLCHAIN_TYPE")
 
 def _pypto_kernel_impl(ctx):
     name = ctx.label.name
+    module = module_of(ctx.file.src, ctx.attr.module)
     execution_mode = ctx.attr._execution_mode[BuildSettingInfo].value
     tools = select_tools(ctx, ctx.attr.backend_type, execution_mode)
-    module = module_of(ctx.file.src, ctx.attr.module)
     entry = ctx.attr.entry or module.name.rpartition(".")[2]
     sources = depset(
         [ctx.file.src],

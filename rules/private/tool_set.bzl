@@ -1,6 +1,6 @@
 """Choosing the tools of a target, with an error that says what to do when one is missing."""
 
-load("//rules/private:messages.bzl", "four_part_message")
+load("//rules/private:messages.bzl", "four_part_message", "shown_label")
 load(
     "//toolchains:types.bzl",
     "CANN_TOOLCHAIN_TYPE",
@@ -29,22 +29,20 @@ def select_tools(ctx, backend_type, execution_mode):
       A struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
     """
     if execution_mode == "device":
+        flag = "--" + shown_label(Label("//rules:execution_mode"))
         _require(
             ctx,
             CANN_TOOLCHAIN_TYPE,
             needed = "CANN (the compiler ccec and ld.lld) to compile {} kernels for the device, ".format(backend_type) +
-                     "since the flag {} is device".format(_flag()),
+                     "since the flag {} is device".format(flag),
             found = "none; CANN is proprietary, so pypto cannot download it and registers no toolchain for it",
-            paste = ["bazel build {}=sim {}   # builds the same kernel for the simulator".format(_flag(), ctx.label)],
+            paste = ["bazel build {}=sim {}   # builds the same kernel for the simulator".format(flag, shown_label(ctx.label))],
         )
     return struct(
         gcc = _downloaded(ctx, "gcc", GCC_TOOLCHAIN_TYPE, "a C++ compiler for the orchestration and for kernels in sim mode").gcc_info,
         isa = _downloaded(ctx, "pto_isa", PTO_ISA_TOOLCHAIN_TYPE, "the PTO-ISA headers that kernels are compiled against").pto_isa_info,
         ptoas = _downloaded(ctx, "ptoas", PTOAS_TOOLCHAIN_TYPE, "the assembler that turns .pto into C++").ptoas_info,
     )
-
-def _flag():
-    return "--" + str(Label("//rules:execution_mode")).replace("@@//", "//").replace("@@pypto+//", "@pypto//")
 
 def _downloaded(ctx, name, toolchain_type, purpose):
     return _require(
@@ -62,9 +60,9 @@ def _require(ctx, toolchain_type, needed, found, paste):
     toolchain = ctx.toolchains[toolchain_type]
     if not toolchain:
         fail(four_part_message(
-            problem = "{} cannot be built.".format(ctx.label),
+            problem = "{} cannot be built.".format(shown_label(ctx.label)),
             needed = needed,
-            looked_for = ["a registered toolchain of the type {}".format(toolchain_type)],
+            looked_for = ["a registered toolchain of the type {}".format(shown_label(toolchain_type))],
             found = found,
             paste = paste,
         ))

@@ -1,9 +1,9 @@
 """The repository that holds a downloaded GCC. It is fetched when a build selects the toolchain, not before."""
 
-load("//toolchains/private:fetch.bzl", "FETCH_ATTRS", "fetch_tool_set")
+load("//toolchains/private:fetch.bzl", "fetch_tool_set")
 
 def _gcc_repository_impl(rctx):
-    return fetch_tool_set(
+    fetch_tool_set(
         rctx,
         tool_set = "gcc",
         rule_file = Label("//toolchains/gcc:toolchain.bzl"),
@@ -12,6 +12,5 @@ def _gcc_repository_impl(rctx):
 
 gcc_repository = repository_rule(
     implementation = _gcc_repository_impl,
-    attrs = FETCH_ATTRS,
     doc = "A GCC for x86_64 Linux with its binutils, headers and libraries, fetched by pinned version and SHA-256 through the user's own package client.",
 )

@@ -1,9 +1,9 @@
 """The repository that holds a downloaded PTO-ISA. It is fetched when a build selects the toolchain, not before."""
 
-load("//toolchains/private:fetch.bzl", "FETCH_ATTRS", "fetch_tool_set")
+load("//toolchains/private:fetch.bzl", "fetch_tool_set")
 
 def _pto_isa_repository_impl(rctx):
-    return fetch_tool_set(
+    fetch_tool_set(
         rctx,
         tool_set = "isa",
         rule_file = Label("//toolchains/pto_isa:toolchain.bzl"),
@@ -12,6 +12,5 @@ def _pto_isa_repository_impl(rctx):
 
 pto_isa_repository = repository_rule(
     implementation = _pto_isa_repository_impl,
-    attrs = FETCH_ATTRS,
     doc = "The PTO-ISA headers with the CPU simulator, fetched by pinned version and SHA-256 through the user's own package client.",
 )

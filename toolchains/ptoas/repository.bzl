@@ -1,9 +1,9 @@
 """The repository that holds a downloaded ptoas. It is fetched when a build selects the toolchain, not before."""
 
-load("//toolchains/private:fetch.bzl", "FETCH_ATTRS", "fetch_tool_set")
+load("//toolchains/private:fetch.bzl", "fetch_tool_set")
 
 def _ptoas_repository_impl(rctx):
-    return fetch_tool_set(
+    fetch_tool_set(
         rctx,
         tool_set = "ptoas",
         rule_file = Label("//toolchains/ptoas:toolchain.bzl"),
@@ -12,6 +12,5 @@ def _ptoas_repository_impl(rctx):
 
 ptoas_repository = repository_rule(
     implementation = _ptoas_repository_impl,
-    attrs = FETCH_ATTRS,
     doc = "The assembler ptoas with its libraries, fetched by pinned version and SHA-256 through the user's own package client.",
 )

@@ -1,0 +1,144 @@
+"""Tests of the actions of `pypto_kernel`: what runs, with which command line and environment."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+load("@rules_python//python:py_library.bzl", "py_library")
+load("//rules:defs.bzl", "pypto_kernel")
+load("//rules:providers.bzl", "PyptoBundleInfo", "PyptoKernelInfo")
+load("//toolchains/gcc:toolchain.bzl", "gcc_toolchain")
+load("//toolchains/pto_isa:toolchain.bzl", "pto_isa_toolchain")
+load("//toolchains/ptoas:toolchain.bzl", "ptoas_toolchain")
+
+_PACKAGE = "tests/bazel/rules"
+
+# Trees without a tool in them: the actions are looked at, not run.
+_WITH_FAKE_TOOLS = {
+    "//command_line_option:extra_toolchains": [str(Label("//tests/bazel/rules:all"))],
+    str(Label("//rules:execution_mode")): "sim",
+}
+
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/bin:/bin:/usr/local/bin",
+    "TZ": "UTC",
+}
+
+_STEPS = {
+    "PyptoAssemble": ["pypto.build", "assemble"],
+    "PyptoCompile": ["pypto.build", "compile"],
+    "PyptoDescribe": ["pypto.toolchain", "describe"],
+    "PyptoGenerate": ["pypto.build", "generate"],
+    "PyptoSeal": ["pypto.build", "seal"],
+}
+
+def _actions(env):
+    return {action.mnemonic: action for action in analysistest.target_actions(env)}
+
+def _after(argv, option):
+    return [argv[i + 1] for i in range(len(argv) - 1) if argv[i] == option]
+
+def _steps_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = _actions(env)
+    asserts.equals(env, sorted(_STEPS), sorted(actions))
+    for mnemonic, step in _STEPS.items():
+        argv = actions[mnemonic].argv
+        asserts.equals(env, ["-I", "-S", "-B", "-X", "utf8", "rules/private/step.py"] + step, argv[1:9])
+        asserts.equals(env, _ENVIRONMENT, actions[mnemonic].env)
+        asserts.equals(env, [], [word for word in argv if word.startswith("/") or "=/" in word])
+    return analysistest.end(env)
+
+def _generate_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    argv = _actions(env)["PyptoGenerate"].argv
+    asserts.equals(env, ["tests.bazel.rules.kernel"], _after(argv, "--module"))
+    asserts.equals(env, ["attention"], _after(argv, "--entry"))
+    asserts.equals(env, ["Ascend910B"], _after(argv, "--backend-type"))
+    asserts.equals(env, ["sim"], _after(argv, "--execution-mode"))
+    asserts.equals(env, ["k=FP16[128,64]", "q=FP16[16,128]"], _after(argv, "--tensor"))
+    asserts.equals(env, ["optimize=1"], _after(argv, "--option"))
+    asserts.equals(env, [".", "tests/bazel"], _after(argv, "--import-root"))
+    return analysistest.end(env)
+
+def _tools_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    actions = _actions(env)
+    asserts.equals(env, ["ptoas=tests/bazel/rules/fake/ptoas"], _after(actions["PyptoAssemble"].argv, "--root"))
+    asserts.equals(
+        env,
+        ["gcc=tests/bazel/rules/fake/gcc", "isa=tests/bazel/rules/fake/isa"],
+        _after(actions["PyptoCompile"].argv, "--root"),
+    )
+    return analysistest.end(env)
+
+def _outputs_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    target = analysistest.target_under_test(env)
+    bundles = target[DefaultInfo].files.to_list()
+    asserts.equals(env, [_PACKAGE + "/kernel_under_test.bundle"], [file.short_path for file in bundles])
+    asserts.equals(env, [True], [file.is_directory for file in bundles])
+    asserts.equals(env, bundles, target[DefaultInfo].default_runfiles.files.to_list())
+    asserts.equals(env, bundles[0], target[PyptoBundleInfo].bundle)
+    kernel = target[PyptoKernelInfo]
+    asserts.equals(env, [kernel], target[PyptoBundleInfo].kernels.to_list())
+    asserts.equals(env, ("tests.bazel.rules.kernel", "attention", "Ascend910B", "sim"), (kernel.module, kernel.entry, kernel.backend_type, kernel.execution_mode))
+    asserts.equals(env, [kernel.generated], target[OutputGroupInfo].generated.to_list())
+    asserts.equals(env, [kernel.ready], target[OutputGroupInfo].objects.to_list())
+    asserts.equals(env, [kernel.request, kernel.descriptor], target[OutputGroupInfo].manifest.to_list())
+    return analysistest.end(env)
+
+_steps_test = analysistest.make(_steps_test_impl, config_settings = _WITH_FAKE_TOOLS)
+_generate_test = analysistest.make(_generate_test_impl, config_settings = _WITH_FAKE_TOOLS)
+_tools_test = analysistest.make(_tools_test_impl, config_settings = _WITH_FAKE_TOOLS)
+_outputs_test = analysistest.make(_outputs_test_impl, config_settings = _WITH_FAKE_TOOLS)
+
+def _fake_tool_set(name, tool_set, rule):
+    rule(
+        name = "fake_" + name,
+        evidence = "fake/{}/set.json".format(tool_set),
+        files = [],
+        tags = ["manual"],
+        version = "0",
+    )
+    native.toolchain(
+        name = "fake_{}_toolchain".format(name),
+        toolchain = "fake_" + name,
+        toolchain_type = Label("//toolchains/{}:toolchain_type".format(name)),
+    )
+
+def actions_test_suite(name):
+    """Declares the tests of this file, the kernel they look at and its tools.
+
+    Args:
+      name: string; the suite's name.
+    """
+    _fake_tool_set("gcc", "gcc", gcc_toolchain)
+    _fake_tool_set("pto_isa", "isa", pto_isa_toolchain)
+    _fake_tool_set("ptoas", "ptoas", ptoas_toolchain)
+    py_library(
+        name = "helpers",
+        srcs = ["helpers.py"],
+        imports = [".."],
+        tags = ["manual"],
+    )
+    pypto_kernel(
+        name = "kernel_under_test",
+        src = "kernel.py",
+        backend_type = "Ascend910B",
+        entry = "attention",
+        options = {"optimize": "1"},
+        tags = ["manual"],
+        tensors = {
+            "k": "FP16[128,64]",
+            "q": "FP16[16,128]",
+        },
+        deps = ["helpers"],
+    )
+    cases = {
+        "generate_test": _generate_test,
+        "outputs_test": _outputs_test,
+        "steps_test": _steps_test,
+        "tools_test": _tools_test,
+    }
+    for case, test in cases.items():
+        test(name = case, target_under_test = "kernel_under_test")
+    native.test_suite(name = name, tests = cases.keys())

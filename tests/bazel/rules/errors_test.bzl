@@ -1,0 +1,58 @@
+"""Tests of what a user reads when a target cannot be built."""
+
+load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
+load("//rules:defs.bzl", "pypto_kernel")
+
+# In device mode the tools of the simulator are not fetched, so these tests are quick even in a fresh checkout.
+_DEVICE = {str(Label("//rules:execution_mode")): "device"}
+
+_DEVICE_PARTS = [
+    "//tests/bazel/rules:device_kernel cannot be built.",
+    "needed:     CANN (the compiler ccec and ld.lld) to compile Ascend950 kernels for the device",
+    "looked for: a registered toolchain of the type //toolchains/cann:toolchain_type",
+    "found:      none; CANN is proprietary",
+    "to mend it: bazel build --//rules:execution_mode=sim //tests/bazel/rules:device_kernel",
+]
+
+def _fails_with(parts):
+    def _impl(ctx):
+        env = analysistest.begin(ctx)
+        for part in parts:
+            asserts.expect_failure(env, part)
+        return analysistest.end(env)
+
+    return _impl
+
+_device_test = analysistest.make(_fails_with(_DEVICE_PARTS), config_settings = _DEVICE, expect_failure = True)
+_path_test = analysistest.make(
+    _fails_with(["the path of src, 'tests/bazel/rules/no-module.py', is no module name", "'no-module' is not an identifier"]),
+    config_settings = _DEVICE,
+    expect_failure = True,
+)
+_module_test = analysistest.make(
+    _fails_with(["module = 'a.2b' is no module name", "'2b' is not an identifier"]),
+    config_settings = _DEVICE,
+    expect_failure = True,
+)
+_place_test = analysistest.make(
+    _fails_with(["module = 'other.kernel' needs a src that ends in 'other/kernel.py', but src is 'tests/bazel/rules/kernel.py'"]),
+    config_settings = _DEVICE,
+    expect_failure = True,
+)
+
+def errors_test_suite(name):
+    """Declares the tests of this file and the targets that cannot be built.
+
+    Args:
+      name: string; the suite's name.
+    """
+    cases = [
+        ("device", _device_test, {"src": "kernel.py"}),
+        ("module", _module_test, {"module": "a.2b", "src": "kernel.py"}),
+        ("path", _path_test, {"src": "no-module.py"}),
+        ("place", _place_test, {"module": "other.kernel", "src": "kernel.py"}),
+    ]
+    for case, test, attributes in cases:
+        pypto_kernel(name = case + "_kernel", backend_type = "Ascend950", tags = ["manual"], **attributes)
+        test(name = case + "_test", target_under_test = case + "_kernel")
+    native.test_suite(name = name, tests = [case + "_test" for case, _, _ in cases])
