@@ -172,7 +172,9 @@ class Launcher:
             return version, ""
         said = (done.stderr + done.stdout).strip().splitlines()
         trouble = f"`--version` gives no version: {said[-1].strip() if said else f'exit code {done.returncode}'}"
-        self.notes.put(key, f"failed {time.time():.0f} {trouble}")
+        self.notes.put(key, f"failed {int(time.time())} {trouble}")
+        if not patient:
+            say(f"{program}: {trouble}; looking further, and not asking it again for {RETRY / 60:.0f} minutes")
         return None, trouble
 
     def version_key(self, program: str) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .common import Failure, run, say
 
@@ -55,7 +55,7 @@ def settle(launcher: Launcher, program: str, version: tuple[int, ...], arguments
     mode = launcher.env.get("PYPTO_BAZEL_MODULES") or "auto"
     if mode not in ("auto", "registry", "packaged"):
         raise Failure(f"PYPTO_BAZEL_MODULES={mode}: must be auto, registry or packaged")
-    mark = f"# for {os.path.realpath(program)} {'.'.join(map(str, version))}"
+    mark = f"# for Bazel {'.'.join(map(str, version))}"
     if mode == "registry":
         _remove(path)
         return
@@ -69,8 +69,10 @@ def settle(launcher: Launcher, program: str, version: tuple[int, ...], arguments
         key = _question(root, mark)
         if launcher.notes.get(key) == "registry":
             return
-        if _registry_answers(launcher, program, startup, root):
+        answer = _ask_registry(launcher, program, startup, root)
+        if answer == "resolved":
             launcher.notes.put(key, "registry")
+        if answer != "unreachable":
             return
     if version >= PACKAGED:
         raise Failure(
@@ -141,13 +143,17 @@ def _question(root: str, mark: str) -> str:
     return f"modules {root} {asked.hexdigest()}"
 
 
-def _registry_answers(launcher: Launcher, program: str, startup: Sequence[str], root: str) -> bool:
+def _ask_registry(
+    launcher: Launcher, program: str, startup: Sequence[str], root: str
+) -> Literal["resolved", "unreachable", "unclear"]:
     """Let this Bazel resolve the workspace's modules, which it would do next anyway, and see what it says.
 
-    Only a network error means no: any other trouble is for the user's own command to report.
+    Trouble other than the network's is unclear: the user's own command will report it.
     """
     say("asking the module registry (once per Bazel and MODULE.bazel)")
     env = {**launcher.env, "BAZELISK_SKIP_WRAPPER": "1"}
     env.pop("BAZEL_REAL", None)
     done = run([program, *startup, "mod", "graph", "--noshow_progress"], env=env, cwd=root, check=False)
-    return done.returncode == 0 or not UNREACHABLE.search(done.stderr)
+    if done.returncode == 0:
+        return "resolved"
+    return "unreachable" if UNREACHABLE.search(done.stderr) else "unclear"

@@ -113,9 +113,10 @@ def check_version(candidate: str | None, suite: str) -> None:
 
 
 def discard(path: Path) -> None:
-    if path.exists():
-        run(["chmod", "-R", "u+w", path], check=False)  # Bazel's output is read-only
-        shutil.rmtree(path, ignore_errors=True)
+    """Remove a tree, also where its folders are read-only, as in Bazel's output."""
+    for folder, _, _ in os.walk(path):
+        os.chmod(folder, 0o700)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def build(folder: Path, options: Options) -> None:
