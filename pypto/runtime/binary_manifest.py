@@ -1,0 +1,148 @@
+"""``binary_manifest.json``: which binaries a READY directory holds, and for what they were built."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from pypto._identity.records import canonical_json, parse_canonical_json
+from pypto.runtime.config import BackendType, ExecutionMode, platform_name
+from pypto.runtime.elf import NotASharedObject, SharedObjectFacts, read_shared_object
+from pypto.runtime.errors import LoadError
+from pypto.runtime.kernel_config import RUNTIME_ABI, KernelConfig
+
+MANIFEST_FILE = "binary_manifest.json"
+MANIFEST_SCHEMA = 1
+
+KERNEL_FUNCTIONS = frozenset({"kernel_entry", "pypto_kernel_op", "pypto_kernel_error"})
+ORCHESTRATION_FUNCTIONS = frozenset({"pypto_abi_version", "pypto_parameter_count", "pypto_run"})
+
+
+def write_manifest(config: KernelConfig, binaries: Mapping[str, bytes]) -> bytes:
+    """The manifest of the binaries that ``config`` names.
+
+    Args:
+        binaries: content by relative path.
+
+    Raises:
+        LoadError: a binary is missing or not what the configuration says it is.
+    """
+    return canonical_json(_record(config, binaries))
+
+
+def validate_binaries(config: KernelConfig, files: Mapping[str, bytes]) -> None:
+    """Check the files of a READY directory against their manifest, and the manifest against the configuration.
+
+    Raises:
+        LoadError: the manifest is missing or not the one of these files; a binary is missing, was changed, is built for
+            another machine or runtime, or lacks a function.
+    """
+    data = files.get(MANIFEST_FILE)
+    if data is None:
+        raise LoadError(f"{MANIFEST_FILE} is missing")
+    try:
+        manifest = parse_canonical_json(data, MANIFEST_FILE)
+    except ValueError as error:
+        raise LoadError(str(error)) from None
+    if not isinstance(manifest, dict) or manifest.get("schema") != MANIFEST_SCHEMA:
+        raise LoadError(f"{MANIFEST_FILE} has a schema that this PyPTO does not read")
+    expected = _record(config, files)
+    for name, value in expected.items():
+        if name != "binaries" and manifest.get(name) != value:
+            raise LoadError(f"{MANIFEST_FILE} says {name} {manifest.get(name)!r}, the configuration says {value!r}")
+    recorded = manifest.get("binaries")
+    listed = {entry.get("path"): entry for entry in recorded if isinstance(entry, dict)} if type(recorded) is list else {}
+    for entry in expected["binaries"]:
+        if listed.get(entry["path"]) != entry:
+            raise LoadError(f"{entry['path']} is not the binary that {MANIFEST_FILE} lists: {_difference(listed, entry)}")
+    if manifest != expected:
+        raise LoadError(f"{MANIFEST_FILE} lists something that the configuration does not have")
+
+
+def check_loadable(config: KernelConfig, files: Mapping[str, bytes]) -> None:
+    """Check that this process can load the binaries: machine and runtime ABI.
+
+    Raises:
+        LoadError: it cannot; says what was built for what.
+    """
+    if config.runtime_abi != RUNTIME_ABI:
+        raise LoadError(
+            f"'{config.entry}' was built for runtime ABI {config.runtime_abi}, this PyPTO speaks {RUNTIME_ABI}; "
+            "build it again"
+        )
+    here = platform.machine()
+    for path in (config.orchestration_binary, *(kernel.binary for kernel in config.kernels)):
+        built_for = read_shared_object(files[path]).machine
+        if built_for != here:
+            raise LoadError(f"{path} is built for {built_for}, this machine is {here}")
+
+
+def check_shared_object(path: str, data: bytes, functions: frozenset[str]) -> SharedObjectFacts:
+    """Check that bytes are a shared object with a Build-ID that exports ``functions``.
+
+    Raises:
+        LoadError: they are not; ``path`` names them.
+    """
+    try:
+        facts = read_shared_object(data)
+    except NotASharedObject as error:
+        raise LoadError(f"{path} is no shared object: {error}") from None
+    missing = sorted(functions - facts.functions)
+    if missing:
+        raise LoadError(f"{path} does not export {', '.join(missing)}")
+    if facts.build_id is None:
+        raise LoadError(f"{path} has no GNU Build-ID")
+    return facts
+
+
+def _record(config: KernelConfig, files: Mapping[str, bytes]) -> dict[str, Any]:
+    binaries = [
+        _binary(files, path=kernel.binary, kind="kernel", name=kernel.name, function_id=kernel.id, core=kernel.core)
+        for kernel in config.kernels
+    ]
+    binaries.append(
+        _binary(
+            files,
+            path=config.orchestration_binary,
+            kind="orchestration",
+            name=config.entry,
+            function_id=None,
+            core=None,
+        )
+    )
+    return {
+        "schema": MANIFEST_SCHEMA,
+        "platform": platform_name(BackendType(config.backend_type), ExecutionMode(config.execution_mode)),
+        "runtime": config.runtime,
+        "runtime_abi": config.runtime_abi,
+        "binaries": sorted(binaries, key=lambda binary: binary["path"]),
+    }
+
+
+def _binary(
+    files: Mapping[str, bytes], *, path: str, kind: str, name: str, function_id: int | None, core: str | None
+) -> dict[str, Any]:
+    data = files.get(path)
+    if data is None:
+        raise LoadError(f"{path} is missing")
+    functions = KERNEL_FUNCTIONS if kind == "kernel" else ORCHESTRATION_FUNCTIONS
+    return {
+        "path": path,
+        "size": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "build_id": check_shared_object(path, data, functions).build_id,
+        "kind": kind,
+        "name": name,
+        "function_id": function_id,
+        "core": core,
+    }
+
+
+def _difference(listed: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> str:
+    found = listed.get(entry["path"])
+    if found is None:
+        return "it is not listed"
+    name = next((name for name in entry if found.get(name) != entry[name]), None)
+    return f"{name} is {entry[name]!r}, listed is {found.get(name)!r}" if name else "the entry has unknown fields"
