@@ -1,0 +1,315 @@
+"""The store: validated lookup, and get_or_build with one builder per key.
+
+Whoever writes to a root must be trusted: digests show damage, they do not stop someone who replaces code and manifest
+alike. An invalid entry is never repaired or overwritten while processes run; until it is removed offline, requests for
+it build in private directories.
+"""
+
+from __future__ import annotations
+
+import enum
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+from pypto.jit.artifact_cache.flight import SingleFlight
+from pypto.jit.artifact_cache.handle import ArtifactHandle, entry_parts
+from pypto.jit.artifact_cache.key import ArtifactKey
+from pypto.jit.artifact_cache.locks import LockUnavailable, key_lock
+from pypto.jit.artifact_cache.manifest import MARKER_LIMIT, MARKER_NAME, Manifest
+from pypto.jit.artifact_cache.publish import PublicationFailed, publish
+from pypto.jit.artifact_cache.spec import ArtifactSpec
+from pypto.jit.artifact_cache.tree import (
+    Tree,
+    TreeError,
+    directory_below,
+    open_child,
+    open_directory,
+    read_bounded,
+    scan_tree,
+)
+
+T = TypeVar("T")
+
+_operations = SingleFlight()
+
+
+class LookupStatus(enum.Enum):
+    """What a lookup found."""
+
+    HIT = "hit"
+    MISS = "miss"
+    INVALID = "invalid"
+    STORAGE_ERROR = "storage_error"
+
+
+class BuildStatus(enum.Enum):
+    """Where the result of `get_or_build` stands."""
+
+    HIT = "hit"
+    PUBLISHED = "published"
+    PRIVATE = "private"
+
+
+class BuildFailure(enum.Enum):
+    """Why a build stayed private although the store is writable, or an entry could not be used."""
+
+    INVALID = "invalid"
+    STORAGE = "storage"
+    LOCK = "lock"
+    PUBLICATION = "publication"
+
+
+class BuildOutputError(ValueError):
+    """A builder left out a required file or wrote something that no artifact may hold; the message names it."""
+
+
+@dataclass(frozen=True)
+class LookupResult:
+    """Status, the handle of a hit, and the reason of anything that is not a plain hit or miss."""
+
+    status: LookupStatus
+    handle: ArtifactHandle | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ArtifactBuild(Generic[T]):
+    """Result of `get_or_build`.
+
+    handle: the entry, for HIT and PUBLISHED. value, private_directory: what the builder returned and where it wrote,
+    for PUBLISHED and PRIVATE; the caller removes the directory when nothing refers to it any more.
+    reason, failure: why a build is PRIVATE; both None for a plain read-only miss.
+    """
+
+    status: BuildStatus
+    handle: ArtifactHandle | None = None
+    value: T | None = None
+    private_directory: Path | None = None
+    reason: str | None = None
+    failure: BuildFailure | None = None
+
+
+_LOOKUP_FAILURES = {
+    LookupStatus.INVALID: BuildFailure.INVALID,
+    LookupStatus.STORAGE_ERROR: BuildFailure.STORAGE,
+}
+
+
+class ArtifactStore:
+    """Artifacts below one root.
+
+    Args:
+        root: the cache root; resolved once, need not exist.
+        readonly: never write below the root.
+        private_root: where private builds go; outside the root, made when absent. A writable store without it builds
+            beside the root; a read-only one cannot build.
+
+    Raises:
+        ValueError: the private root lies in the root.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        readonly: bool = False,
+        private_root: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.readonly = readonly
+        self.private_root = None if private_root is None else Path(os.path.abspath(private_root))
+        self._check_private_root()
+
+    def lookup(self, key: ArtifactKey, spec: ArtifactSpec, *, load: bool = False) -> LookupResult:
+        """Validate the entry of one key and spec: every byte is read and hashed; nothing is written.
+
+        With `load`, the handle keeps the bytes that were hashed, so that using them reads nothing again.
+        """
+        try:
+            with directory_below(self.root, ()) as root:
+                return self._lookup_below(root, key, spec, load)
+        except FileNotFoundError:
+            return LookupResult(LookupStatus.MISS)
+        except OSError as error:
+            return LookupResult(LookupStatus.STORAGE_ERROR, reason=f"{self.root}: {error}")
+
+    def get_or_build(
+        self,
+        key: ArtifactKey,
+        spec: ArtifactSpec,
+        builder: Callable[[Path], T],
+        *,
+        load: bool = False,
+    ) -> ArtifactBuild[T]:
+        """The entry, or what `builder(private_directory)` makes of an empty private directory.
+
+        Overlapping calls of this process that agree in root, private root, read-only policy, key and spec share one
+        operation and its result. Across processes the key's lock lets one build and the others find its result.
+
+        Raises:
+            Whatever the builder raises, to every sharing caller.
+            BuildOutputError: a required file is missing, or the output holds a link or a special file.
+            OSError: the private directory cannot be made, or a read-only store has none.
+            RuntimeError: a builder asks for its own key.
+        """
+        operation = (str(self.root), str(self.private_root), self.readonly, key.digest, spec.digest)
+        result = _operations.run(operation, lambda: self._get_or_build(key, spec, builder, load))
+        return cast("ArtifactBuild[T]", result)
+
+    def _lookup_below(self, root: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) -> LookupResult:
+        parts = entry_parts(key, spec)
+        where = self.root.joinpath(*parts)
+        opened = os.dup(root)
+        try:
+            for part in parts:
+                try:
+                    child = open_child(opened, part)
+                except FileNotFoundError:
+                    return LookupResult(LookupStatus.MISS)
+                os.close(opened)
+                opened = child
+            try:
+                tree = _validate(opened, key, spec, load)
+            except FileNotFoundError as error:
+                raise TreeError(f"{error.filename} is missing") from None
+        except TreeError as error:
+            return LookupResult(LookupStatus.INVALID, reason=f"{where}: {error}")
+        except OSError as error:
+            return LookupResult(LookupStatus.STORAGE_ERROR, reason=f"{where}: {error}")
+        finally:
+            os.close(opened)
+        return LookupResult(LookupStatus.HIT, ArtifactHandle(self.root, key, spec, tree.files, tree.payload))
+
+    def _get_or_build(
+        self, key: ArtifactKey, spec: ArtifactSpec, builder: Callable[[Path], T], load: bool
+    ) -> ArtifactBuild[T]:
+        found = self.lookup(key, spec, load=load)
+        if found.status is LookupStatus.HIT:
+            return ArtifactBuild(BuildStatus.HIT, found.handle)
+        if self.readonly:
+            return self._build_private(spec, builder, found, None)
+        lock = key_lock(self.root, key.digest)
+        try:
+            lock.__enter__()
+        except LockUnavailable as error:
+            return self._build_private(spec, builder, found, str(error))
+        try:
+            found = self.lookup(key, spec, load=load)
+            if found.status is LookupStatus.HIT:
+                return ArtifactBuild(BuildStatus.HIT, found.handle)
+            if found.status is not LookupStatus.MISS:
+                return self._build_private(spec, builder, found, None)
+            return self._build_and_publish(key, spec, builder, load)
+        finally:
+            lock.__exit__(None, None, None)
+
+    def _build_private(
+        self, spec: ArtifactSpec, builder: Callable[[Path], T], found: LookupResult, lock_problem: str | None
+    ) -> ArtifactBuild[T]:
+        directory, value, _ = self._build(spec, builder)
+        failure = _LOOKUP_FAILURES.get(found.status)
+        reason = found.reason
+        if failure is None and lock_problem is not None:
+            failure, reason = BuildFailure.LOCK, lock_problem
+        return ArtifactBuild(BuildStatus.PRIVATE, None, value, directory, reason, failure)
+
+    def _build_and_publish(
+        self, key: ArtifactKey, spec: ArtifactSpec, builder: Callable[[Path], T], load: bool
+    ) -> ArtifactBuild[T]:
+        directory, value, built = self._build(spec, builder)
+        try:
+            tree = publish(self.root, Manifest(key, spec, built.files), directory, keep=load)
+        except PublicationFailed as error:
+            return ArtifactBuild(
+                BuildStatus.PRIVATE, None, value, directory, str(error), BuildFailure.PUBLICATION
+            )
+        handle = ArtifactHandle(self.root, key, spec, tree.files, tree.payload)
+        return ArtifactBuild(BuildStatus.PUBLISHED, handle, value, directory)
+
+    def _build(self, spec: ArtifactSpec, builder: Callable[[Path], T]) -> tuple[Path, T, Tree]:
+        directory = self._make_private_directory()
+        try:
+            value = builder(directory)
+            return directory, value, _check_output(directory, spec)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+
+    def _make_private_directory(self) -> Path:
+        self._check_private_root()
+        if self.private_root is not None:
+            parent = self.private_root
+        elif self.readonly:
+            raise OSError(
+                errno.EROFS,
+                f"the artifact is not in the read-only store {self.root}, and no private_root to build in was given",
+            )
+        else:
+            parent = self.root.parent
+        os.makedirs(parent, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{self.root.name}.private.", dir=parent))
+
+    def _check_private_root(self) -> None:
+        if self.private_root is not None and Path(os.path.realpath(self.private_root)).is_relative_to(self.root):
+            raise ValueError(f"private_root {self.private_root} lies in the cache root {self.root}; give one outside it")
+
+
+def _validate(directory: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) -> Tree:
+    marker = read_bounded(directory, MARKER_NAME, MARKER_LIMIT)
+    if len(marker) > MARKER_LIMIT:
+        raise TreeError(f"{MARKER_NAME} is larger than {MARKER_LIMIT} bytes")
+    tree = scan_tree(directory, skip=MARKER_NAME, keep=load)
+    expected = Manifest(key, spec, tree.files)
+    if marker != expected.encode():
+        raise TreeError(_difference(marker, expected))
+    present = {file.path for file in tree.files}
+    missing = next((path for path in spec.required_files if path not in present), None)
+    if missing is not None:
+        raise TreeError(f"{missing} is missing")
+    return tree
+
+
+def _difference(marker: bytes, expected: Manifest) -> str:
+    """Why a marker is not the one that the tree and the request ask for."""
+    try:
+        stated = Manifest.decode(marker)
+    except ValueError as error:
+        return str(error)
+    if stated.key != expected.key:
+        return f"{MARKER_NAME}: the entry of another key"
+    if stated.spec != expected.spec:
+        return f"{MARKER_NAME}: the entry of another spec"
+    listed = {file.path: file for file in stated.files}
+    present = {file.path: file for file in expected.files}
+    for path in sorted(listed.keys() | present.keys()):
+        if path not in present:
+            return f"{path} is missing"
+        if path not in listed:
+            return f"{path} is not in the manifest"
+        if listed[path] != present[path]:
+            names = ("size", "sha256", "executable")
+            wrong = [name for name in names if getattr(listed[path], name) != getattr(present[path], name)]
+            return f"{path} differs from the manifest in {', '.join(wrong)}"
+    return f"{MARKER_NAME} does not describe this entry"
+
+
+def _check_output(directory: Path, spec: ArtifactSpec) -> Tree:
+    descriptor = open_directory(directory)
+    try:
+        tree = scan_tree(descriptor)
+    except TreeError as error:
+        raise BuildOutputError(f"the build output in {directory} cannot be an artifact: {error}") from None
+    finally:
+        os.close(descriptor)
+    present = {file.path for file in tree.files}
+    if MARKER_NAME in present:
+        raise BuildOutputError(f"the build output in {directory} holds {MARKER_NAME}, the store's own file")
+    missing = next((path for path in spec.required_files if path not in present), None)
+    if missing is not None:
+        raise BuildOutputError(f"the build output in {directory} lacks the required file {missing!r}")
+    return tree
