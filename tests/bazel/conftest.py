@@ -1,0 +1,41 @@
+"""Workspaces that the Bazel tests share: each costs a Bazel server and an unpacked set of tools, so there are few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workspaces import ROOT, Workspace, copy_checkout
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Workspace:
+    """This checkout with the output base that everybody who works in it has."""
+    return Workspace(ROOT)
+
+
+@pytest.fixture(scope="session")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A copy of this checkout in another folder, with an output base of its own and nothing built."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    copy = copy_checkout(folder / "copy")
+    workspace = Workspace(copy, launcher=copy / "tools/bazel", output_base=folder / "output")
+    yield workspace
+    workspace.shutdown()
+
+
+@pytest.fixture(scope="session")
+def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A project that depends on this checkout as the module `pypto`."""
+    workspace = Workspace(ROOT / "tests/bazel/consumer", output_base=tmp_path_factory.mktemp("consumer"))
+    yield workspace
+    workspace.shutdown()
+
+
+@pytest.fixture(scope="session")
+def decode_bundle(checkout: Workspace) -> Path:
+    """The bundle of `//kernels:decode_a2a3`, built in this checkout."""
+    checkout.build("//kernels:decode_a2a3")
+    return checkout.output("kernels/decode_a2a3.bundle")

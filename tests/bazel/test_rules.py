@@ -1,0 +1,115 @@
+"""Bazel as its users meet it: what is built, what is fetched, and what a failure says. Issue 2, point 8."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pypto._identity.package import package_files, package_fingerprints
+from workspaces import ROOT, TOOL_REPOSITORIES, Workspace
+
+
+def test_analysis_tests_pass(checkout: Workspace) -> None:
+    """The Starlark tests: actions, error messages, module names."""
+    done = checkout.run("test", "//tests/bazel/rules/...").succeeded()
+    assert "11 tests pass" in done.output
+
+
+def test_nothing_is_fetched_that_is_not_built(tmp_path: Path) -> None:
+    """Loading every package, building other targets and failing in device mode leave the tools where they are."""
+    fresh = Workspace(ROOT, output_base=tmp_path / "output")
+    try:
+        listed = fresh.run("query", "//... - //tests/bazel/...", stdout_only=True).succeeded()
+        assert "//kernels:decode_a2a3" in listed.output.splitlines()
+        fresh.build("//pypto", "//rules/private:action_python")
+        device = fresh.run("build", "--config=device", "//kernels:all")
+        assert device.code != 0
+        assert not [name for name in fresh.fetched() if name.endswith(TOOL_REPOSITORIES)]
+        assert [name for name in fresh.fetched() if name.endswith("gcc_toolchains")]  # or the names have changed
+    finally:
+        fresh.shutdown()
+
+
+@pytest.mark.parametrize("kernel", ["add", "decode", "matmul", "rmsnorm", "softmax"])
+def test_device_mode_says_what_is_missing(checkout: Workspace, kernel: str) -> None:
+    done = checkout.run("build", "--config=device", f"//kernels:{kernel}_a2a3")
+    assert done.code != 0
+    message = done.output[done.output.index(f"//kernels:{kernel}_a2a3 cannot be built.") :].splitlines()
+    assert [line.split(":")[0].strip() for line in message[1:5]] == ["needed", "looked for", "found", "to mend it"]
+    assert "CANN" in message[1] and "Ascend910B" in message[1]
+    # The line to paste is a whole command.
+    assert f"bazel build --//rules:execution_mode=sim //kernels:{kernel}_a2a3" in message[4]
+
+
+def test_a_wrong_execution_mode_lists_the_right_ones(checkout: Workspace) -> None:
+    done = checkout.run("build", "--nobuild", "--//rules:execution_mode=simulator", "//kernels:decode_a2a3")
+    assert done.code != 0
+    assert "simulator" in done.output and "sim" in done.output and "device" in done.output
+
+
+def test_bundle_layout(decode_bundle: Path) -> None:
+    """One READY and one GENERATED entry under the same key, and the record of the bundle."""
+    assert (decode_bundle / "bundle.json").is_file()
+    manifests = sorted(path.relative_to(decode_bundle).as_posix() for path in decode_bundle.rglob("artifact_manifest.json"))
+    assert [path.split("/")[-2] for path in manifests] == ["generated", "ready"]
+    environments = {path.split("/")[1] for path in manifests}
+    keys = {path.split("/")[2] for path in manifests}
+    assert len(environments) == len(keys) == 1
+    for digest in environments | keys:
+        assert len(digest) == 64 and set(digest) <= set("0123456789abcdef")
+    state = [json.loads((decode_bundle / path).read_bytes())["stage"] for path in manifests]
+    assert [value.upper() for value in state] == ["GENERATED", "READY"]
+
+
+def test_bundle_verifies(decode_bundle: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pypto.bundle", "verify", str(decode_bundle)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_actions_are_closed(checkout: Workspace) -> None:
+    """Every action has the same constant environment, no network, and no absolute path in its command line."""
+    done = checkout.run(
+        "aquery", "--output=jsonproto", "mnemonic('Pypto.*', //kernels:decode_a2a3)", stdout_only=True
+    ).succeeded()
+    actions = json.loads(done.output)["actions"]
+    assert sorted(action["mnemonic"] for action in actions) == [
+        "PyptoAssemble",
+        "PyptoCompile",
+        "PyptoDescribe",
+        "PyptoGenerate",
+        "PyptoSeal",
+    ]
+    for action in actions:
+        environment = {entry["key"]: entry["value"] for entry in action["environmentVariables"]}
+        assert environment == {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin", "TZ": "UTC"}
+        requirements = {entry["key"]: entry.get("value", "") for entry in action["executionInfo"]}
+        assert "block-network" in requirements
+        assert not [word for word in action["arguments"] if word.startswith("/") or "=/" in word or str(ROOT) in word]
+
+
+def test_output_groups(checkout: Workspace) -> None:
+    """`generated` is readable without building further; `objects` holds the binaries."""
+    checkout.build("--output_groups=generated,objects,manifest", "//kernels:decode_a2a3")
+    made = checkout.output("kernels/decode_a2a3.pypto")
+    config = json.loads((made / "generated/kernel_config.json").read_bytes())
+    assert config["entry"] == "decode"
+    assert config["execution_mode"] == "sim"
+    binaries = {config["orchestration"]["binary"], *(kernel["binary"] for kernel in config["kernels"])}
+    assert all((made / "ready" / binary).read_bytes().startswith(b"\x7fELF") for binary in binaries)
+    assert not list((made / "generated").rglob("*.so"))
+
+
+def test_actions_see_the_package_that_counts(checkout: Workspace) -> None:
+    """The library `//pypto` holds exactly the files of the identity: equal digests in an action and in the checkout."""
+    checkout.build("//tests/bazel/identity:package_digests")
+    seen = json.loads(checkout.output("tests/bazel/identity/package_digests.json").read_bytes())
+    package = ROOT / "pypto"
+    assert [tuple(entry) for entry in seen["files"]] == package_files(package)
+    assert seen["digests"] == {name: found.digest for name, found in package_fingerprints(package).items()}
+    assert all(seen["digests"].values())

@@ -1,0 +1,127 @@
+"""Running Bazel in workspaces: the checkout itself, copies of it elsewhere, and projects that depend on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL_REPOSITORIES = ("gcc_download", "pto_isa_download", "ptoas_download")
+
+
+@dataclass
+class Result:
+    """What one Bazel command gave."""
+
+    code: int
+    output: str
+
+    def succeeded(self) -> Result:
+        assert self.code == 0, self.output
+        return self
+
+
+@dataclass
+class Workspace:
+    """A folder in which Bazel runs.
+
+    Attributes:
+        folder: the workspace.
+        launcher: the `tools/bazel` to start.
+        output_base: Bazel's output base; None for the one that users of that folder have anyway.
+        flags: flags of every command, such as a disk cache.
+    """
+
+    folder: Path
+    launcher: Path = ROOT / "tools/bazel"
+    output_base: Path | None = None
+    flags: tuple[str, ...] = ()
+    _bin: Path | None = field(default=None, repr=False)
+
+    def run(self, command: str, *arguments: str, stdout_only: bool = False) -> Result:
+        """Run a command; the output is both streams, or standard output alone."""
+        startup = [f"--output_base={self.output_base}"] if self.output_base else []
+        flags = [] if command in ("shutdown", "info") else self.flags
+        done = subprocess.run(
+            [str(self.launcher), *startup, command, "--color=no", "--curses=no", *flags, *arguments],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if stdout_only else subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout)
+
+    def build(self, *arguments: str) -> Result:
+        return self.run("build", *arguments).succeeded()
+
+    def output(self, relative: str) -> Path:
+        """An output by its path below `bazel-bin`."""
+        if self._bin is None:
+            found = self.run("info", "bazel-bin", stdout_only=True).succeeded()
+            self._bin = Path(found.output.strip().splitlines()[-1])
+        return self._bin / relative
+
+    def fetched(self) -> set[str]:
+        """The repositories that this output base holds."""
+        assert self.output_base is not None
+        external = self.output_base / "external"
+        return {path.name for path in external.iterdir() if path.is_dir()} if external.is_dir() else set()
+
+    def spawns(self, *arguments: str) -> list[dict[str, Any]]:
+        """Build and return Bazel's record of every action that ran or was found in a cache."""
+        assert self.output_base is not None
+        log = self.output_base / "spawns.json"
+        self.build(f"--execution_log_json_file={log}", *arguments)
+        return list(_json_values(log.read_text()))
+
+    def shutdown(self) -> None:
+        self.run("shutdown")
+
+
+def _json_values(text: str) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder()
+    position = 0
+    while position < len(text):
+        value, position = decoder.raw_decode(text, position)
+        yield value
+        while position < len(text) and text[position].isspace():
+            position += 1
+
+
+def copy_checkout(target: Path) -> Path:
+    """Copy what git would commit of this checkout, and return `target`."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        source = ROOT / name
+        if source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name, follow_symlinks=False)
+    modules = ROOT / ".bazelrc.modules"  # written by tools/bazel where the public registry is out of reach
+    if modules.exists():
+        shutil.copy2(modules, target / modules.name)
+    return target
+
+
+def tree(folder: Path, skip: Sequence[str] = ()) -> dict[str, bytes]:
+    """Every file below a folder by its relative path, links followed."""
+    found = {}
+    for place, _, names in os.walk(folder, followlinks=True):
+        for name in names:
+            path = Path(place, name)
+            relative = path.relative_to(folder).as_posix()
+            if relative not in skip:
+                found[relative] = path.read_bytes()
+    return found
