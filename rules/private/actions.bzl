@@ -140,9 +140,9 @@ def describe(ctx, tools, descriptor):
       descriptor: File; the descriptor to write.
     """
     arguments = ctx.actions.args()
-    arguments.add("--gcc", tools.gcc.evidence)
-    arguments.add("--isa", tools.isa.evidence)
-    arguments.add("--ptoas", tools.ptoas.evidence)
+    arguments.add_all([tools.gcc.evidence], before_each = "--gcc", map_each = _folder)
+    arguments.add_all([tools.isa.evidence], before_each = "--isa", map_each = _folder)
+    arguments.add_all([tools.ptoas.evidence], before_each = "--ptoas", map_each = _folder)
     arguments.add("--out", descriptor)
     _run(
         ctx,

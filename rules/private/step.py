@@ -1,4 +1,4 @@
-"""Runs one step of pypto in an action: ``python -I -S -B step.py MODULE ARGUMENT...``, as in ``step.py pypto.build seal ...``.
+"""Runs one step of pypto in an action: ``python -I -S -B step.py MODULE ARGUMENT...``.
 
 Isolated mode keeps the caller's environment and the interpreter's site-packages out, so only the standard library and
 the pypto that is an input of the action can be imported.
@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 def main() -> None:
-    if sys.version_info < (3, 11):  # the first thing to fail otherwise would be some syntax error
+    if sys.version_info < (3, 11):  # noqa: UP036 - some syntax error would be the first thing to fail otherwise
         sys.exit(
             f"pypto's actions need Python 3.11 to 3.13; Bazel's Python toolchain runs {sys.executable}, which is "
             f"{sys.version.split()[0]}. Register a newer Python toolchain of rules_python in MODULE.bazel."
         )
-    # Not resolved: in a sandbox the files are links, and pypto must be found beside this file, not where the links lead.
+    # Not resolved: in a sandbox the files are links, and pypto is beside this one, not where it leads.
     sys.path.insert(0, str(Path(__file__).absolute().parents[2]))
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

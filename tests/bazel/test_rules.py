@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from workspaces import ROOT, TOOL_REPOSITORIES, Workspace
 
 from pypto._identity.package import package_files, package_fingerprints
-from workspaces import ROOT, TOOL_REPOSITORIES, Workspace
 
 
 def test_analysis_tests_pass(checkout: Workspace) -> None:
@@ -54,7 +54,8 @@ def test_a_wrong_execution_mode_lists_the_right_ones(checkout: Workspace) -> Non
 def test_bundle_layout(decode_bundle: Path) -> None:
     """One READY and one GENERATED entry under the same key, and the record of the bundle."""
     assert (decode_bundle / "bundle.json").is_file()
-    manifests = sorted(path.relative_to(decode_bundle).as_posix() for path in decode_bundle.rglob("artifact_manifest.json"))
+    found = decode_bundle.rglob("artifact_manifest.json")
+    manifests = sorted(path.relative_to(decode_bundle).as_posix() for path in found)
     assert [path.split("/")[-2] for path in manifests] == ["generated", "ready"]
     environments = {path.split("/")[1] for path in manifests}
     keys = {path.split("/")[2] for path in manifests}

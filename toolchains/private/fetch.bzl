@@ -40,14 +40,18 @@ def fetch_tool_set(rctx, tool_set, rule_file, rule_name):
 
     version = _locked_version(rctx, tool_set)
     rctx.report_progress("fetching {} {}".format(tool_set, version))
+    python = _python(rctx, tool_set)
+    rctx.execute([python, "-I", "-c", "import os; os.mkdir('root')"])
     result = rctx.execute(
-        [_python(rctx, tool_set), "-B", "-m", "pypto.toolchain", "fetch-set", tool_set, "--into", "root"],
+        [python, "-B", "-m", "pypto.toolchain", "fetch-set", tool_set, "--into", "root"],
         environment = {"PYTHONPATH": str(source)},
         quiet = False,
         timeout = 3600,
     )
     if result.return_code != 0:
-        fail("\npypto's tool set '{}' could not be fetched:\n{}".format(tool_set, result.stderr.strip() or result.stdout.strip()))
+        # What came before the error has been shown as progress already.
+        said = (result.stderr.strip() or result.stdout.strip()).rpartition("pypto: error: ")[2]
+        fail("\npypto's tool set '{}' could not be fetched: {}".format(tool_set, said))
     rctx.file("BUILD.bazel", _BUILD.format(
         evidence = repr(_EVIDENCE),
         function = rule_name,

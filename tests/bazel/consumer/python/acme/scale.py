@@ -1,7 +1,8 @@
 """out = 2.5 * x, with shapes that only the BUILD file names."""
 
-import pypto.language as pl
 from shared.factors import GAIN
+
+import pypto.language as pl
 
 
 @pl.jit
