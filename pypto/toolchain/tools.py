@@ -3,7 +3,7 @@
 Every command runs with a private root as its working directory, and names everything relative to it:
 
     t/gcc t/isa t/ptoas   the tool sets          t/pypto   the folder that holds the package `pypto`
-    w                     the work directory
+    w                     the work directory         tmp       the tools' temporary files
 
 so that argument lists, recorded names and outputs are the same strings on every machine and through every door.
 """
@@ -71,6 +71,7 @@ def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None 
     try:
         (path / "w").mkdir()
         (path / "t").mkdir()
+        (path / "tmp").mkdir()
         for name, folder in toolchain.bindings.roots.items():
             (path / "t" / name).symlink_to(folder)
         # abspath, not resolve: in a sandbox the package's files are links to the outside.
@@ -197,9 +198,9 @@ def closed_environment(tools: ToolSet) -> dict[str, str]:
         "LC_ALL": "C",
         "LD_LIBRARY_PATH": ":".join(_join(f"t/{tools.name}", path) for path in tools.libraries),
         "PATH": "/nonexistent",
-        # gcc writes its temporary files there and, given $PWD, records no real path of the working directory.
+        # Given this, gcc records no real path of the working directory.
         "PWD": "/proc/self/cwd",
-        "TMPDIR": "w",
+        "TMPDIR": "tmp",
         "TZ": "UTC",
     }
 
