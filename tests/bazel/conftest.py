@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from workspaces import ROOT, Workspace, copy_checkout
+from workspaces import ROOT, Workspace
 
 
 @pytest.fixture(scope="session")
@@ -16,19 +16,13 @@ def checkout() -> Workspace:
 
 
 @pytest.fixture(scope="session")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A copy of this checkout in another folder, with an output base of its own and nothing built."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    copy = copy_checkout(folder / "copy")
-    workspace = Workspace(copy, launcher=copy / "tools/bazel", output_base=folder / "output")
-    yield workspace
-    workspace.shutdown()
-
-
-@pytest.fixture(scope="session")
 def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A project that depends on this checkout as the module `pypto`."""
-    workspace = Workspace(ROOT / "tests/bazel/consumer", output_base=tmp_path_factory.mktemp("consumer"))
+    workspace = Workspace(
+        ROOT / "tests/bazel/consumer",
+        output_base=tmp_path_factory.mktemp("consumer"),
+        flags=("--symlink_prefix=/",),  # no links to outputs in the checkout
+    )
     yield workspace
     workspace.shutdown()
 

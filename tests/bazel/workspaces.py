@@ -47,7 +47,7 @@ class Workspace:
     def run(self, command: str, *arguments: str, stdout_only: bool = False) -> Result:
         """Run a command; the output is both streams, or standard output alone."""
         startup = [f"--output_base={self.output_base}"] if self.output_base else []
-        flags = [] if command in ("shutdown", "info") else self.flags
+        flags = () if command in ("shutdown", "info", "query") else self.flags
         done = subprocess.run(
             [str(self.launcher), *startup, command, "--color=no", "--curses=no", *flags, *arguments],
             cwd=self.folder,

@@ -1,0 +1,74 @@
+"""Checkouts in different places and projects that depend on this one: equal inputs, equal actions, equal bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from workspaces import ROOT, TOOL_REPOSITORIES, Workspace, copy_checkout, tree
+
+STEPS = ["PyptoAssemble", "PyptoCompile", "PyptoDescribe", "PyptoGenerate", "PyptoSeal"]
+
+
+def _steps(spawns: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {spawn["mnemonic"]: spawn for spawn in spawns if spawn["mnemonic"].startswith("Pypto")}
+
+
+def test_a_second_checkout_builds_the_same_and_a_third_hits_the_cache(
+    decode_bundle: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Clean builds in different folders give equal bytes; with a disk cache every action of the later one is a hit."""
+    expected = tree(decode_bundle)
+    cache = tmp_path_factory.mktemp("cache")
+    runs = {}
+    for name in ("second", "third"):
+        folder = tmp_path_factory.mktemp(name)
+        copy = copy_checkout(folder / "copy")
+        workspace = Workspace(
+            copy,
+            launcher=copy / "tools/bazel",
+            output_base=folder / "output",
+            flags=(f"--disk_cache={cache}",),
+        )
+        try:
+            runs[name] = _steps(workspace.spawns("//kernels:decode_a2a3"))
+            assert tree(workspace.output("kernels/decode_a2a3.bundle")) == expected
+            fetched = workspace.fetched()
+        finally:
+            workspace.shutdown()
+        # What `test_nothing_is_fetched_that_is_not_built` looks for is really called that.
+        assert all(any(found.endswith(wanted) for found in fetched) for wanted in TOOL_REPOSITORIES)
+    assert sorted(runs["second"]) == sorted(runs["third"]) == STEPS
+    assert {spawn["runner"] for spawn in runs["second"].values()} == {"linux-sandbox"}
+    assert {spawn["runner"] for spawn in runs["third"].values()} == {"disk cache hit"}
+
+
+def test_a_project_that_depends_on_pypto(consumer: Workspace, tmp_path: Path) -> None:
+    """A kernel of another module, with shapes from BUILD, a module name and a dependency, is built and runs."""
+    consumer.build("//python/acme:scale_a2a3")
+    bundle = consumer.output("python/acme/scale_a2a3.bundle")
+    program = tmp_path / "serve.py"
+    program.write_text(
+        "import sys, numpy, pypto\n"
+        "x = numpy.arange(64 * 64, dtype=numpy.float32).reshape(64, 64)\n"
+        "out = numpy.zeros_like(x)\n"
+        "pypto.import_bundle(sys.argv[1]).load('scale')(x, out)\n"
+        "numpy.save(sys.argv[2], out)\n"
+    )
+    result = tmp_path / "out.npy"
+    environment = {"PATH": "", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(program), str(bundle), str(result)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(result), 2.5 * np.arange(64 * 64, dtype=np.float32).reshape(64, 64))
+
+
+def test_device_message_names_the_flag_as_the_consumer_writes_it(consumer: Workspace) -> None:
+    done = consumer.run("build", "--@pypto//rules:execution_mode=device", "//python/acme:scale_a2a3")
+    assert done.code != 0
+    assert "bazel build --@pypto//rules:execution_mode=sim //python/acme:scale_a2a3" in done.output
