@@ -1,0 +1,149 @@
+"""A look at a syntax tree before anything has a type: is it in the language, which outside names does it use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_STATEMENTS: tuple[type[ast.stmt], ...] = (
+    ast.Assign,
+    ast.AnnAssign,
+    ast.AugAssign,
+    ast.Expr,
+    ast.For,
+    ast.If,
+    ast.Pass,
+    ast.Return,
+    ast.With,
+)
+_EXPRESSIONS: tuple[type[ast.expr], ...] = (
+    ast.Attribute,
+    ast.BinOp,
+    ast.BoolOp,
+    ast.Call,
+    ast.Compare,
+    ast.Constant,
+    ast.IfExp,
+    ast.List,
+    ast.Name,
+    ast.Slice,
+    ast.Subscript,
+    ast.Tuple,
+    ast.UnaryOp,
+)
+_ADVICE: dict[type[ast.AST], str] = {
+    ast.Assert: "assert is not part of the language; check arguments before the call",
+    ast.AsyncFor: "async is not part of the language",
+    ast.AsyncFunctionDef: "async is not part of the language",
+    ast.AsyncWith: "async is not part of the language",
+    ast.Await: "async is not part of the language",
+    ast.Break: "break is not part of the language; put the condition into the bounds of pl.range or into an if",
+    ast.ClassDef: "a class cannot be defined inside a kernel",
+    ast.Continue: "continue is not part of the language; put the rest of the body into an if",
+    ast.Delete: "del is not part of the language; tiles are freed after their last use",
+    ast.Dict: "dictionaries are not part of the language",
+    ast.DictComp: "comprehensions are not part of the language; use a pl.range loop",
+    ast.FunctionDef: "a function cannot be defined inside a kernel; define it in the module under @pl.jit.incore",
+    ast.GeneratorExp: "comprehensions are not part of the language; use a pl.range loop",
+    ast.Global: "global is not part of the language; pass values as arguments",
+    ast.Import: "import is not part of the language; import at the top of the module",
+    ast.ImportFrom: "import is not part of the language; import at the top of the module",
+    ast.JoinedStr: "f-strings are not part of the language",
+    ast.Lambda: "lambda is not part of the language",
+    ast.ListComp: "comprehensions are not part of the language; use a pl.range loop",
+    ast.Match: "match is not part of the language; use if",
+    ast.NamedExpr: "assignment inside an expression is not part of the language; assign on a line of its own",
+    ast.Nonlocal: "nonlocal is not part of the language; pass values as arguments",
+    ast.Raise: "raise is not part of the language",
+    ast.Set: "sets are not part of the language",
+    ast.SetComp: "comprehensions are not part of the language; use a pl.range loop",
+    ast.Starred: "starred arguments are not part of the language; write every argument out",
+    ast.Try: "try is not part of the language",
+    ast.While: "while is not part of the language; use for with pl.range",
+    ast.Yield: "yield is not part of the language",
+    ast.YieldFrom: "yield is not part of the language",
+}
+
+
+@dataclass(frozen=True)
+class OutsideName:
+    """A name that a body uses and does not define: ``("pl", "add")`` for ``pl.add``."""
+
+    path: tuple[str, ...]
+    node: ast.expr
+
+
+ErrorMaker = Callable[[str, ast.AST], Exception]
+
+
+def dotted(node: ast.expr) -> tuple[str, ...] | None:
+    """``("a", "b")`` for the expression ``a.b``; ``None`` when it is not a dotted name."""
+    path: list[str] = []
+    while isinstance(node, ast.Attribute):
+        path.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return (node.id, *reversed(path))
+
+
+def scan(node: ast.FunctionDef, error: ErrorMaker) -> tuple[OutsideName, ...]:
+    """Refuse Python that is not part of the language; return outside names in order of first use."""
+    scanner = _Scanner(_local_names(node), error)
+    for statement in node.body:
+        scanner.statement(statement)
+    return tuple(scanner.found.values())
+
+
+def _local_names(node: ast.FunctionDef) -> frozenset[str]:
+    arguments = node.args
+    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    names |= {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return frozenset(names)
+
+
+class _Scanner:
+    def __init__(self, local_names: frozenset[str], error: ErrorMaker) -> None:
+        self.local_names = local_names
+        self.error = error
+        self.found: dict[tuple[str, ...], OutsideName] = {}
+
+    def statement(self, node: ast.stmt) -> None:
+        if not isinstance(node, _STATEMENTS):
+            raise self.error(_advice(node), node)
+        if isinstance(node, (ast.For, ast.With)) and node.type_comment is not None:
+            raise self.error("type comments are not part of the language", node)
+        for name, value in ast.iter_fields(node):
+            if name == "annotation":
+                continue
+            self._field(value)
+
+    def _field(self, value: object) -> None:
+        if isinstance(value, list):
+            for item in value:
+                self._field(item)
+        elif isinstance(value, ast.stmt):
+            self.statement(value)
+        elif isinstance(value, ast.expr):
+            self.expression(value)
+        elif isinstance(value, (ast.withitem, ast.keyword)):
+            if isinstance(value, ast.keyword) and value.arg is None:
+                raise self.error(_ADVICE[ast.Starred], value)
+            for _, part in ast.iter_fields(value):
+                self._field(part)
+
+    def expression(self, node: ast.expr) -> None:
+        if not isinstance(node, _EXPRESSIONS):
+            raise self.error(_advice(node), node)
+        path = dotted(node)
+        if path is not None:
+            if path[0] not in self.local_names:
+                self.found.setdefault(path, OutsideName(path, node))
+            return
+        for _, value in ast.iter_fields(node):
+            self._field(value)
+
+
+def _advice(node: ast.AST) -> str:
+    return _ADVICE.get(type(node), f"{type(node).__name__} is not part of the language")

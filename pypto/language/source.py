@@ -1,0 +1,386 @@
+"""The source of kernels: texts, the outside names they resolve, and the closure of an entry.
+
+The text of a function is exactly its lines in the file, from its first decorator to its last line, with LF newlines and
+its own indentation. It is read when the function is decorated, so a file that is edited later does not change what a
+live function means; the values of outside names are read anew by every :func:`collect`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import enum
+import functools
+import linecache
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pypto.ir.nodes import FunctionKind, Loc
+from pypto.ir.types import DType, DynDim
+from pypto.language.errors import CompileError, KernelNameError, KernelSyntaxError
+from pypto.language.scan import OutsideName, scan
+from pypto.language.stubs import Operation
+
+
+class KernelSource:
+    """A Python function that is compiled from its source.
+
+    Attributes:
+        function: the live function; it is never called.
+        kind: what it is for.
+        options: plain options of its decorator; they take part in the source digest.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: FunctionKind,
+        options: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        if not isinstance(function, types.FunctionType):
+            raise TypeError(f"only plain Python functions can be compiled, not {type(function).__name__}")
+        functools.update_wrapper(self, function)
+        self.function: types.FunctionType = function
+        self.kind = kind
+        self.options = dict(options or {})
+        filename = function.__code__.co_filename
+        linecache.checkcache(filename)
+        self._module_lines = linecache.getlines(filename, function.__globals__)
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self.function.__name__
+
+    @property
+    def qualname(self) -> str:
+        """Qualified name, without the module."""
+        return self.function.__qualname__
+
+    @property
+    def filename(self) -> str:
+        """File of the live function, for display only."""
+        return self.function.__code__.co_filename
+
+    @functools.cached_property
+    def text(self) -> SourceText:
+        """The source text and its syntax tree.
+
+        Raises:
+            KernelSyntaxError: the source cannot be found.
+        """
+        return _locate(self.function, self._module_lines)
+
+    @functools.cached_property
+    def outside_names(self) -> tuple[OutsideName, ...]:
+        """Outside names in order of first use; also refuses Python that is not part of the language."""
+        return scan(self.text.node, self.text.error)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value} {self.qualname}>"
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The text of one function.
+
+    Attributes:
+        function: qualified name.
+        text: its lines, LF newlines, no newline at the end.
+        first_line: line of the file where the text begins; for display only.
+        node: syntax tree of the function, with positions in the file.
+        lines: the lines of ``text``.
+    """
+
+    function: str
+    filename: str
+    text: str
+    first_line: int
+    node: ast.FunctionDef
+    lines: tuple[str, ...] = field(repr=False)
+
+    def loc(self, node: ast.AST) -> Loc:
+        """Place of a node, relative to the function, columns in characters."""
+        line = getattr(node, "lineno", self.first_line) - self.first_line + 1
+        end_line = (getattr(node, "end_lineno", None) or getattr(node, "lineno", self.first_line)) - self.first_line + 1
+        return Loc(
+            self.function,
+            line,
+            self._characters(line, getattr(node, "col_offset", 0)),
+            end_line,
+            self._characters(end_line, getattr(node, "end_col_offset", None) or 0),
+        )
+
+    def _characters(self, line: int, byte_offset: int) -> int:
+        if not 1 <= line <= len(self.lines):
+            return byte_offset
+        text = self.lines[line - 1]
+        return byte_offset if text.isascii() else len(text.encode()[:byte_offset].decode(errors="ignore"))
+
+    def error(self, message: str, place: ast.AST | Loc, kind: type[CompileError] = KernelSyntaxError) -> CompileError:
+        """An error that marks a place of this function."""
+        loc = place if isinstance(place, Loc) else self.loc(place)
+        line = self.lines[loc.line - 1] if 1 <= loc.line <= len(self.lines) else ""
+        end = loc.end_column if loc.end_line in (0, loc.line) else len(line)
+        return kind(
+            message,
+            self.filename,
+            self.first_line + loc.line - 1,
+            loc.column + 1,
+            max(end, loc.column + 1) + 1,
+            line,
+            self.function,
+        )
+
+
+@functools.lru_cache(maxsize=8)
+def _definitions(module_text: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    found = {}
+    for node in ast.walk(ast.parse(module_text)):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found[node.name, first] = node
+    return found
+
+
+def _locate(function: types.FunctionType, module_lines: list[str]) -> SourceText:
+    code = function.__code__
+    where = _UnreadableSource(code.co_filename, code.co_firstlineno, function.__qualname__)
+    if not module_lines:
+        raise where.error("its source cannot be read; define kernels in a file")
+    try:
+        node = _definitions("".join(module_lines)).get((code.co_name, code.co_firstlineno))
+    except SyntaxError:
+        node = None
+    if node is None:
+        raise where.error("its source is not where Python says: a plain `def` in an unchanged file is needed")
+    first, last = code.co_firstlineno, node.end_lineno or node.lineno
+    lines = tuple(line.rstrip("\r\n") for line in module_lines[first - 1 : last])
+    return SourceText(function.__qualname__, code.co_filename, "\n".join(lines), first, node, lines)
+
+
+@dataclass(frozen=True)
+class _UnreadableSource:
+    """A function whose source is unknown, for errors about it."""
+
+    filename: str
+    line: int
+    function: str
+
+    def error(self, message: str) -> CompileError:
+        """An error about the function as a whole."""
+        return KernelSyntaxError(f"{self.function}: {message}", self.filename, self.line, 1, 1, "", self.function)
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """One function of a closure with the values its outside names had when the closure was made."""
+
+    kernel: KernelSource
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SourceClosure:
+    """An entry and every function it reaches, entry first, then in order of first use.
+
+    The parser resolves outside names only through this object: what it does not hold cannot influence a kernel.
+    """
+
+    functions: tuple[FunctionSource, ...]
+
+    @property
+    def entry(self) -> KernelSource:
+        """The entry."""
+        return self.functions[0].kernel
+
+    def of(self, kernel: KernelSource) -> FunctionSource:
+        """The function of this closure that was made from ``kernel``."""
+        for function in self.functions:
+            if function.kernel is kernel:
+                return function
+        raise KeyError(kernel.qualname)
+
+    def record(self) -> dict[str, Any]:
+        """Plain data for the source digest: strings, integers, booleans, lists and dictionaries only.
+
+        Holds qualified names, texts, signatures and typed values; no module name, path or absolute line.
+        """
+        from pypto.language.signature import Signature
+
+        order = {id(f.kernel): index for index, f in enumerate(self.functions)}
+        functions = []
+        for function in self.functions:
+            kernel = function.kernel
+            functions.append(
+                {
+                    "name": kernel.qualname,
+                    "kind": kernel.kind.value,
+                    "options": {name: kernel.options[name] for name in sorted(kernel.options)},
+                    "signature": Signature.of(kernel).record(),
+                    "text": kernel.text.text,
+                    "values": [[name, _value_record(value, order)] for name, value in function.values.items()],
+                }
+            )
+        return {"functions": functions}
+
+
+def collect(entry: KernelSource) -> SourceClosure:
+    """The closure of an entry, with the values that outside names have now.
+
+    Raises:
+        CompileError: a name is not defined, or has a value of a type that cannot enter a kernel.
+    """
+    done: dict[int, FunctionSource] = {}
+    _visit(entry, done)
+    return SourceClosure(tuple(done.values()))
+
+
+def _visit(kernel: KernelSource, done: dict[int, FunctionSource]) -> None:
+    values: dict[str, Any] = {}
+    done[id(kernel)] = FunctionSource(kernel, values)
+    for name in kernel.outside_names:
+        path, value = _resolve(kernel, name)
+        key = ".".join(path)
+        if key not in values:
+            values[key] = _snapshot(kernel, name, key, value)
+    for value in list(values.values()):
+        if isinstance(value, KernelSource) and value.kind is FunctionKind.INCORE and id(value) not in done:
+            _visit(value, done)
+
+
+_BUILTINS = frozenset(
+    {"range", "min", "max", "len", "int", "float", "bool", "abs", "print", "sum", "round", "enumerate"}
+)
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A builtin function of Python, which the language may refuse with advice."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class MathFunction:
+    """A function of Python's ``math``, computed while compiling."""
+
+    name: str
+
+    def __call__(self, *numbers: float) -> float:
+        result: float = getattr(math, self.name)(*numbers)
+        return result
+
+
+def _resolve(kernel: KernelSource, name: OutsideName) -> tuple[tuple[str, ...], Any]:
+    """The longest part of a dotted name that names a value, and that value."""
+    function = kernel.function
+    root = name.path[0]
+    if root in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(root)]
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            raise kernel.text.error(
+                f"{root} has no value yet; define it before the kernel is used", name.node, KernelNameError
+            ) from None
+    elif root in function.__globals__:
+        value = function.__globals__[root]
+    elif root in _BUILTINS:
+        return (root,), Builtin(root)
+    else:
+        raise _undefined(kernel, name, root)
+    length = 1
+    while length < len(name.path) and (
+        isinstance(value, types.ModuleType) or (isinstance(value, type) and issubclass(value, enum.Enum))
+    ):
+        attribute = name.path[length]
+        try:
+            found = getattr(value, attribute)
+        except AttributeError:
+            raise _no_member(kernel, name, length, value) from None
+        if value is math and isinstance(found, types.BuiltinFunctionType):
+            found = MathFunction(attribute)
+        value = found
+        length += 1
+    return name.path[:length], value
+
+
+def _undefined(kernel: KernelSource, name: OutsideName, root: str) -> CompileError:
+    known = [*kernel.function.__code__.co_varnames, *kernel.function.__globals__, *kernel.function.__code__.co_freevars]
+    near = difflib.get_close_matches(root, [k for k in known if not k.startswith("__")], n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return kernel.text.error(f"{root} is not defined{hint}", name.node, KernelNameError)
+
+
+def _no_member(kernel: KernelSource, name: OutsideName, length: int, owner: Any) -> CompileError:
+    path, member = ".".join(name.path[:length]), name.path[length]
+    if getattr(owner, "__name__", "").startswith("pypto.language"):
+        from pypto.language.documented import NOT_SUPPORTED
+
+        if member in NOT_SUPPORTED:
+            return kernel.text.error(f"{path}.{member} is not supported yet", name.node, KernelNameError)
+    near = difflib.get_close_matches(member, [m for m in dir(owner) if not m.startswith("_")], n=1)
+    hint = f"; did you mean {path}.{near[0]}?" if near else ""
+    return kernel.text.error(f"{path} has no {member}{hint}", name.node, KernelNameError)
+
+
+def _snapshot(kernel: KernelSource, name: OutsideName, key: str, value: Any) -> Any:
+    """The value as the parser will see it: lists are frozen, so that later changes cannot enter a program."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_snapshot(kernel, name, f"{key}[{index}]", item) for index, item in enumerate(value))
+    if value is None or isinstance(value, (bool, DType, DynDim, KernelSource, Operation, Builtin, MathFunction)):
+        return value
+    if isinstance(value, enum.Enum) and type(value).__module__.startswith("pypto."):
+        return value
+    for plain in (int, float, str):
+        if isinstance(value, plain) and not isinstance(value, enum.Enum):
+            return plain(value)
+    raise kernel.text.error(_unsupported(key, value), name.node, KernelNameError)
+
+
+def _unsupported(key: str, value: Any) -> str:
+    if isinstance(value, types.ModuleType):
+        return f"{key} is a module; name something inside it"
+    if isinstance(value, types.FunctionType):
+        return f"{key} is a plain Python function; decorate it with @pl.jit.incore to call it from a kernel"
+    module = type(value).__module__
+    type_name = type(value).__qualname__ if module == "builtins" else f"{module}.{type(value).__qualname__}"
+    return (
+        f"{key} has a value of type {type_name}, which cannot enter a kernel; allowed are int, float, bool, str, None, "
+        "dtypes, enums of pypto.language, tuples and lists of them, and functions under @pl.jit.incore"
+    )
+
+
+def _value_record(value: Any, order: Mapping[int, int]) -> list[Any]:
+    if value is None:
+        return ["none"]
+    if isinstance(value, bool):
+        return ["bool", value]
+    if isinstance(value, int):
+        return ["int", str(value)]
+    if isinstance(value, float):
+        return ["float", value.hex()]
+    if isinstance(value, str):
+        return ["str", value]
+    if isinstance(value, tuple):
+        return ["tuple", [_value_record(item, order) for item in value]]
+    if isinstance(value, DType):
+        return ["dtype", value.name]
+    if isinstance(value, DynDim):
+        return ["dynamic", value.name]
+    if isinstance(value, enum.Enum):
+        return ["enum", type(value).__name__, value.name]
+    if isinstance(value, Operation):
+        return ["operation", value.name]
+    if isinstance(value, Builtin):
+        return ["builtin", value.name]
+    if isinstance(value, MathFunction):
+        return ["math", value.name]
+    if isinstance(value, KernelSource):
+        position = order.get(id(value))
+        return ["entry", value.qualname] if position is None else ["function", position]
+    raise TypeError(f"no record for {type(value).__name__}")
