@@ -11,9 +11,8 @@ from pypto._identity.records import canonical_json, parse_canonical_json
 from pypto.runtime.config import BackendType, ExecutionMode, platform_name
 from pypto.runtime.elf import NotASharedObject, SharedObjectFacts, read_shared_object
 from pypto.runtime.errors import LoadError
-from pypto.runtime.kernel_config import RUNTIME_ABI, KernelConfig
+from pypto.runtime.kernel_config import MANIFEST_FILE, RUNTIME_ABI, KernelConfig
 
-MANIFEST_FILE = "binary_manifest.json"
 MANIFEST_SCHEMA = 1
 
 KERNEL_FUNCTIONS = frozenset({"kernel_entry", "pypto_kernel_op", "pypto_kernel_error"})
@@ -53,10 +52,12 @@ def validate_binaries(config: KernelConfig, files: Mapping[str, bytes]) -> None:
         if name != "binaries" and manifest.get(name) != value:
             raise LoadError(f"{MANIFEST_FILE} says {name} {manifest.get(name)!r}, the configuration says {value!r}")
     recorded = manifest.get("binaries")
-    listed = {entry.get("path"): entry for entry in recorded if isinstance(entry, dict)} if type(recorded) is list else {}
+    entries = recorded if isinstance(recorded, list) else []
+    listed = {entry.get("path"): entry for entry in entries if isinstance(entry, dict)}
     for entry in expected["binaries"]:
         if listed.get(entry["path"]) != entry:
-            raise LoadError(f"{entry['path']} is not the binary that {MANIFEST_FILE} lists: {_difference(listed, entry)}")
+            difference = _difference(listed, entry)
+            raise LoadError(f"{entry['path']} is not the binary that {MANIFEST_FILE} lists: {difference}")
     if manifest != expected:
         raise LoadError(f"{MANIFEST_FILE} lists something that the configuration does not have")
 
@@ -73,7 +74,7 @@ def check_loadable(config: KernelConfig, files: Mapping[str, bytes]) -> None:
             "build it again"
         )
     here = platform.machine()
-    for path in (config.orchestration_binary, *(kernel.binary for kernel in config.kernels)):
+    for path in config.binaries:
         built_for = read_shared_object(files[path]).machine
         if built_for != here:
             raise LoadError(f"{path} is built for {built_for}, this machine is {here}")
@@ -140,7 +141,7 @@ def _binary(
     }
 
 
-def _difference(listed: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> str:
+def _difference(listed: Mapping[Any, Mapping[str, Any]], entry: Mapping[str, Any]) -> str:
     found = listed.get(entry["path"])
     if found is None:
         return "it is not listed"

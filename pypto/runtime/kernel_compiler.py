@@ -48,8 +48,8 @@ class KernelCompiler:
 
         if ExecutionMode(execution_mode) is not ExecutionMode.SIM:
             raise DeviceUnavailable(
-                "kernels for execution_mode='device' need CANN's compilers (ccec, ld.lld), which the toolchain in force "
-                "does not have; build with execution_mode='sim'"
+                "kernels for execution_mode='device' need CANN's compilers (ccec, ld.lld), which the toolchain in "
+                "force does not have; build with execution_mode='sim'"
             )
         try:
             self.timeout = compiler_timeout()

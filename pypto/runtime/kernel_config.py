@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from pypto.runtime.errors import LoadError
 
 CONFIG_FILE = "kernel_config.json"
 CONFIG_SCHEMA = 1
+MANIFEST_FILE = "binary_manifest.json"
 RUNTIME_ABI = 1
 """Version of the C interface between Python and an orchestration object; `PYPTO_RUNTIME_ABI` in the headers."""
 MAX_RANK = 8
@@ -109,19 +110,30 @@ class KernelConfig:
         config._check(what)
         return config
 
+    @property
+    def binaries(self) -> tuple[str, ...]:
+        """Paths of all shared objects."""
+        return (*(kernel.binary for kernel in self.kernels), self.orchestration_binary)
+
+    @property
+    def load_files(self) -> tuple[str, ...]:
+        """Paths of all files, besides this configuration, that loading needs."""
+        return (MANIFEST_FILE, *self.binaries)
+
     def _check(self, what: str) -> None:
-        for kind, values in (
-            ("parameter name", [param.name for param in self.params]),
-            ("function id", [kernel.id for kernel in self.kernels]),
-            ("binary", [self.orchestration_binary, *(kernel.binary for kernel in self.kernels)]),
-        ):
-            repeated = next((value for value in values if values.count(value) > 1), None)
-            if repeated is not None:
-                raise LoadError(f"{what}: the {kind} {repeated!r} stands twice")
+        _refuse_repeated(what, "parameter name", [param.name for param in self.params])
+        _refuse_repeated(what, "function id", [kernel.id for kernel in self.kernels])
+        _refuse_repeated(what, "binary", list(self.binaries))
         for index in self.returns:
             in_range = type(index) is int and 0 <= index < len(self.params)
             if not in_range or self.params[index].direction == "in":
                 raise LoadError(f"{what}: returns names parameter {index!r}, which is no output")
+
+
+def _refuse_repeated(what: str, kind: str, values: Sequence[object]) -> None:
+    repeated = next((value for value in values if values.count(value) > 1), None)
+    if repeated is not None:
+        raise LoadError(f"{what}: the {kind} {repeated!r} stands twice")
 
 
 class _Fields:

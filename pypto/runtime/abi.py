@@ -1,0 +1,176 @@
+"""The C interface of an orchestration object: the structures of ``pypto/abi.h`` as ctypes, and one run through it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pypto.runtime.kernel_config import MAX_RANK, RUNTIME_ABI
+
+MESSAGE_SIZE = 1024
+
+TENSOR, SCALAR = 0, 1
+DIRECTIONS = {"in": 0, "out": 1, "inout": 2}
+FLAG_CHECKED = 1
+OK, BAD_REQUEST, ORCHESTRATION_FAILED, TASK_FAILED, CHECK_FAILED = range(5)
+
+# INDEX values travel as INT64.
+DTYPE_CODES = {
+    "FP32": 1, "FP16": 2, "BF16": 3, "INT8": 4, "INT16": 5, "INT32": 6, "INT64": 7,
+    "UINT8": 8, "UINT16": 9, "UINT32": 10, "UINT64": 11, "BOOL": 12, "INDEX": 7,
+}  # fmt: skip
+
+
+class Argument(ctypes.Structure):
+    """A tensor (data, shape and strides in elements) or a scalar (its bits)."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+        ("direction", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("data", ctypes.c_void_p),
+        ("scalar", ctypes.c_uint64),
+        ("shape", ctypes.c_int64 * MAX_RANK),
+        ("strides", ctypes.c_int64 * MAX_RANK),
+        ("name", ctypes.c_char_p),
+    )
+
+
+class Kernel(ctypes.Structure):
+    """A kernel's function id, name and functions."""
+
+    _fields_ = (
+        ("id", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("entry", ctypes.c_void_p),
+        ("op", ctypes.c_void_p),
+        ("error", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+    )
+
+
+class RunRequest(ctypes.Structure):
+    """What ``pypto_run`` takes."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_uint32),
+        ("abi_version", ctypes.c_uint32),
+        ("argument_count", ctypes.c_uint32),
+        ("kernel_count", ctypes.c_uint32),
+        ("arguments", ctypes.POINTER(Argument)),
+        ("kernels", ctypes.POINTER(Kernel)),
+        ("threads", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("report_fd", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+    )
+
+
+class RunResult(ctypes.Structure):
+    """What ``pypto_run`` fills in."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_uint32),
+        ("status", ctypes.c_int32),
+        ("task", ctypes.c_int32),
+        ("kernel_id", ctypes.c_int32),
+        ("line", ctypes.c_int32),
+        ("op", ctypes.c_int32),
+        ("message", ctypes.c_char * MESSAGE_SIZE),
+    )
+
+
+class CrashReport(ctypes.Structure):
+    """What a crashing checked run writes to ``report_fd``."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_uint32),
+        ("signal", ctypes.c_int32),
+        ("task", ctypes.c_int32),
+        ("kernel_id", ctypes.c_int32),
+        ("line", ctypes.c_int32),
+        ("op", ctypes.c_int32),
+        ("buffer", ctypes.c_int32),
+        ("reserved", ctypes.c_uint32),
+        ("offset", ctypes.c_int64),
+        ("buffer_size", ctypes.c_int64),
+    )
+
+
+STRUCTURES: tuple[type[ctypes.Structure], ...] = (Argument, Kernel, RunRequest, RunResult, CrashReport)
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel whose object is loaded."""
+
+    id: int
+    name: str
+    library: ctypes.CDLL
+
+
+class Orchestration:
+    """A loaded orchestration with its loaded kernels, ready to run.
+
+    Raises:
+        ValueError: an object lacks a function, speaks another ABI or takes another number of parameters.
+    """
+
+    def __init__(self, library: ctypes.CDLL, kernels: Sequence[LoadedKernel], parameter_count: int) -> None:
+        version = _function(library, "pypto_abi_version", ctypes.c_uint32)()
+        if version != RUNTIME_ABI:
+            raise ValueError(f"the orchestration speaks runtime ABI {version}, this PyPTO speaks {RUNTIME_ABI}")
+        declared = _function(library, "pypto_parameter_count", ctypes.c_uint32)()
+        if declared != parameter_count:
+            raise ValueError(f"the orchestration takes {declared} parameters, the configuration says {parameter_count}")
+        self._run = _function(library, "pypto_run", ctypes.c_int32)
+        self._run.argtypes = [ctypes.POINTER(RunRequest), ctypes.POINTER(RunResult)]
+        # Held so that the code stays loaded as long as this object lives.
+        self._libraries = (library, *(kernel.library for kernel in kernels))
+        self._kernels = (Kernel * len(kernels))(
+            *(
+                Kernel(
+                    id=kernel.id,
+                    entry=_address(kernel.library, "kernel_entry"),
+                    op=_address(kernel.library, "pypto_kernel_op"),
+                    error=_address(kernel.library, "pypto_kernel_error"),
+                    name=kernel.name.encode(),
+                )
+                for kernel in kernels
+            )
+        )
+
+    def run(
+        self, arguments: ctypes.Array[Argument], *, threads: int = 0, checked: bool = False, report_fd: int = -1
+    ) -> RunResult:
+        """Run once, without the GIL; safe to call from several threads. ``arguments`` must outlive the call."""
+        request = RunRequest(
+            struct_size=ctypes.sizeof(RunRequest),
+            abi_version=RUNTIME_ABI,
+            argument_count=len(arguments),
+            kernel_count=len(self._kernels),
+            arguments=arguments,
+            kernels=self._kernels,
+            threads=threads,
+            flags=FLAG_CHECKED if checked else 0,
+            report_fd=report_fd,
+        )
+        result = RunResult(struct_size=ctypes.sizeof(RunResult))
+        self._run(ctypes.byref(request), ctypes.byref(result))
+        return result
+
+
+def _function(library: ctypes.CDLL, name: str, result: type) -> ctypes._NamedFuncPointer:
+    try:
+        # By subscript: every holder gets a function object of its own.
+        function = library[name]
+    except AttributeError:
+        raise ValueError(f"{library._name} does not export {name}") from None
+    function.restype = result
+    return function
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    return ctypes.cast(_function(library, name, ctypes.c_int32), ctypes.c_void_p).value

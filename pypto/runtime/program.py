@@ -1,0 +1,142 @@
+"""A compiled program that can be called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pypto.runtime import abi
+from pypto.runtime.config import BackendType, ExecutionMode, RunConfig, platform_name
+from pypto.runtime.errors import KernelRunError
+from pypto.runtime.kernel_config import KernelConfig
+
+if TYPE_CHECKING:
+    from pypto.runtime.arguments import BoundArguments
+
+Locate = Callable[[str, int], tuple[str, int] | None]
+"""(function, line counted from its first line = 1) -> (file, line in the file), or None when it is not known."""
+
+
+class CompiledProgram:
+    """A kernel entry with its loaded binaries. Calls from several threads are independent.
+
+    Attributes:
+        output_dir: the directory it was loaded from, if any.
+        platform: the target in one word, such as ``a2a3sim``.
+        backend_type: the hardware generation.
+        execution_mode: ``sim`` or ``device``.
+        program: the IR it was compiled from, if it was compiled in this process.
+        param_names: names of all parameters, in call order.
+        output_indices: positions of the parameters that are written.
+        has_return: whether a call returns something.
+        orchestration_names: names of the entries.
+        config: the whole description.
+    """
+
+    def __init__(
+        self,
+        config: KernelConfig,
+        orchestration: abi.Orchestration,
+        binaries: Mapping[str, bytes],
+        *,
+        output_dir: Path | None = None,
+        program: object = None,
+        locate: Locate | None = None,
+    ) -> None:
+        self.config = config
+        self.output_dir = output_dir
+        self.backend_type = BackendType(config.backend_type)
+        self.execution_mode = ExecutionMode(config.execution_mode)
+        self.platform = platform_name(self.backend_type, self.execution_mode)
+        self.program = program
+        self.param_names = tuple(param.name for param in config.params)
+        self.output_indices = tuple(i for i, param in enumerate(config.params) if param.direction != "in")
+        self.has_return = bool(config.returns)
+        self.orchestration_names = (config.entry,)
+        self._orchestration: abi.Orchestration | None = orchestration
+        self._binaries = binaries
+        self._locate = locate
+
+    @classmethod
+    def from_dir(cls, directory: str | os.PathLike[str]) -> CompiledProgram:
+        """The program of a READY directory.
+
+        Raises:
+            LoadError: a file is missing or damaged, or a binary does not fit this process.
+            DeviceUnavailable: the program is for an NPU.
+        """
+        from pypto.runtime.prebuilt import load_directory
+
+        return load_directory(Path(directory))
+
+    def __call__(self, *args: object, config: RunConfig | None = None) -> object:
+        """Run with these arguments and return the entry's returned outputs: ``None``, one tensor, or a tuple.
+
+        Args:
+            args: one per parameter; tensors as NumPy arrays or anything with ``__dlpack__``, scalars as numbers.
+            config: settings of this call; the target must be the one that the program was built for.
+
+        Raises:
+            TypeError, ValueError: an argument does not fit its parameter.
+            KernelRunError: the orchestration or a task reported an error.
+            SimulatorCheckError: a run with ``sim_checks`` found a fault.
+        """
+        from pypto.runtime.arguments import bind
+
+        settings = self._settings(config)
+        orchestration = self._orchestration
+        if orchestration is None:
+            raise RuntimeError(f"'{self.config.entry}' was released; load it again to call it")
+        bound = bind(self.config.entry, self.config.params, args)
+        if settings.sim_checks:
+            from pypto.runtime.checked import run_checked
+
+            result = run_checked(self.config, self._binaries, bound, settings, self._locate)
+        else:
+            result = orchestration.run(bound.c_arguments, threads=settings.aicpu_thread_num or 0)
+        self._raise_for(result)
+        return self._returned(bound)
+
+    def release(self) -> None:
+        """Unload the binaries, once the calls in progress have ended. Later calls are a ``RuntimeError``."""
+        self._orchestration = None
+
+    def __repr__(self) -> str:
+        return f"<CompiledProgram {self.config.entry}({', '.join(self.param_names)}) for {self.platform}>"
+
+    def _settings(self, config: RunConfig | None) -> RunConfig:
+        if config is None:
+            return RunConfig(backend_type=self.backend_type, execution_mode=self.execution_mode)
+        if config.platform_name != self.platform:
+            raise ValueError(
+                f"'{self.config.entry}' was built for {self.platform}, but the call's RunConfig asks for "
+                f"{config.platform_name}"
+            )
+        return config
+
+    def _raise_for(self, result: abi.RunResult) -> None:
+        if result.status == abi.OK:
+            return
+        message = result.message.decode("utf-8", "replace")
+        name = next((kernel.name for kernel in self.config.kernels if kernel.id == result.kernel_id), None)
+        line = result.line or None
+        where = place(self.config.entry, line, self._locate)
+        if name is None:
+            raise KernelRunError(f"{self.config.entry}: {message}")
+        raise KernelRunError(f"{self.config.entry}: task '{name}'{where} failed: {message}", task=name, line=line)
+
+    def _returned(self, bound: BoundArguments) -> object:
+        outputs = tuple(bound.values[index] for index in self.config.returns)
+        if not outputs:
+            return None
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def place(function: str, line: int | None, locate: Locate | None) -> str:
+    """`` (function, line N)`` for a message, with the file and its line where they are known; empty without a line."""
+    if line is None:
+        return ""
+    found = locate(function, line) if locate else None
+    return f" ({function}, line {line})" if found is None else f" ({function}, {found[0]}:{found[1]})"
