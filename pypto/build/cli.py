@@ -6,8 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pypto.build.errors import BuildError
+
+if TYPE_CHECKING:
+    from pypto.toolchain import Toolchain, ToolchainDescriptor
 
 _OVERVIEW = """\
 Build one kernel step by step. A JIT call runs the same steps in one process; Bazel runs one action per step.
@@ -141,15 +145,116 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one step; returns the exit status. User errors are printed without a traceback."""
+    """Run one step; returns the exit status. What the user can mend is printed without a traceback."""
     arguments = make_parser().parse_args(argv)
     try:
-        _run(arguments)
-    except BuildError as error:
+        _STEPS[arguments.step](arguments)
+    except _user_errors() as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    raise SystemExit(f"pypto.build {arguments.step}: not available yet")
+def _user_errors() -> tuple[type[Exception], ...]:
+    from pypto.language.errors import CompileError, OutsideKernelError
+    from pypto.runtime.errors import DeviceUnavailable
+    from pypto.runtime.kernel_compiler import CompilerOutputError
+    from pypto.toolchain.errors import ToolchainError
+
+    return (BuildError, CompileError, OutsideKernelError, ToolchainError, DeviceUnavailable, CompilerOutputError)
+
+
+def _generate(arguments: argparse.Namespace) -> None:
+    from pypto.build.entry import load_entry
+    from pypto.build.generate import generate, request_record
+    from pypto.build.options import coerce_options
+    from pypto.build.specialize import parse_tensor_text, specialize
+    from pypto.language.signature import Signature
+    from pypto.language.source import collect
+
+    options = coerce_options(
+        {
+            **_once("--option", arguments.option),
+            "backend_type": arguments.backend_type,
+            "execution_mode": arguments.execution_mode,
+        }
+    )
+    tensors = {name: parse_tensor_text(name, text) for name, text in _once("--tensor", arguments.tensor).items()}
+    entry = load_entry(arguments.module, arguments.entry, arguments.import_root)
+    closure = collect(entry)
+    specialization = specialize(entry.qualname, Signature.of(entry).params, tensors, options)
+    generate(closure, specialization, arguments.out)
+    arguments.request.parent.mkdir(parents=True, exist_ok=True)
+    arguments.request.write_bytes(request_record(closure, specialization).to_bytes())
+
+
+def _assemble(arguments: argparse.Namespace) -> None:
+    from pypto.build.assemble import assemble
+
+    assemble(arguments.generated, _toolchain(arguments, ("ptoas",)), arguments.out, jobs=arguments.jobs)
+
+
+def _compile(arguments: argparse.Namespace) -> None:
+    from pypto.build.compile_ import compile_
+
+    toolchain = _toolchain(arguments, ("gcc", "isa"))
+    compile_(arguments.generated, arguments.assembled, toolchain, arguments.out, jobs=arguments.jobs)
+
+
+def _seal(arguments: argparse.Namespace) -> None:
+    from pypto.build.seal import Specialized, seal
+
+    counts = {len(arguments.request), len(arguments.generated), len(arguments.ready)}
+    if len(counts) > 1:
+        raise BuildError(
+            f"seal needs as many --request as --generated and --ready, got {len(arguments.request)}, "
+            f"{len(arguments.generated)} and {len(arguments.ready)}"
+        )
+    inputs = [
+        Specialized(request, generated, ready)
+        for request, generated, ready in zip(arguments.request, arguments.generated, arguments.ready, strict=True)
+    ]
+    print(seal(inputs, _descriptor(arguments.descriptor), arguments.out))
+
+
+_STEPS = {"generate": _generate, "assemble": _assemble, "compile": _compile, "seal": _seal}
+
+
+def _once(flag: str, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        if name in values:
+            raise BuildError(f"{flag} {name} is given twice")
+        values[name] = value
+    return values
+
+
+def _descriptor(path: Path) -> ToolchainDescriptor:
+    from pypto.toolchain import ToolchainDescriptor
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BuildError(f"toolchain descriptor {path} cannot be read: {error.strerror}") from None
+    return ToolchainDescriptor.from_bytes(data, f"toolchain descriptor {path}")
+
+
+def _toolchain(arguments: argparse.Namespace, needed: Sequence[str]) -> Toolchain:
+    from pypto.toolchain import Bindings, Toolchain
+    from pypto.toolchain.descriptor import ROOTS
+
+    given = _once("--root", arguments.root)
+    for name in given:
+        if name not in ROOTS:
+            raise BuildError(f"--root {name}: the roots are {', '.join(ROOTS)}")
+    roots = dict(Bindings.load(arguments.bindings).roots) if arguments.bindings else {}
+    roots |= {name: Path(folder) for name, folder in given.items()}
+    for name in needed:
+        if name not in roots:
+            raise BuildError(f"this step needs the root {name}: give --root {name}=DIR or --bindings FILE")
+        if not roots[name].is_dir():
+            raise BuildError(f"the folder of root {name} does not exist: {roots[name]}")
+    # A step is given only the roots it uses; the others lead nowhere.
+    absent = Path("/nonexistent")
+    bindings = Bindings({name: roots.get(name, absent) for name in ROOTS})
+    return Toolchain(_descriptor(arguments.descriptor), bindings)

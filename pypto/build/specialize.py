@@ -15,6 +15,7 @@ from pypto.build.errors import BuildError
 from pypto.build.options import CompileOptions
 from pypto.ir.nodes import Direction
 from pypto.ir.types import DTYPES, DType, DynDim
+from pypto.language.signature import ArgSpec, SignatureParam
 
 SPECIALIZATION_SCHEMA = 1
 """Version of the specialization record."""
@@ -81,6 +82,10 @@ class Specialization:
             "options": dict(self.options.record()),
         }
 
+    def arguments(self) -> dict[str, ArgSpec]:
+        """What the parser compiles the entry for, by parameter name."""
+        return {parameter.name: ArgSpec(parameter.dtype, parameter.shape) for parameter in self.parameters}
+
     def digest(self) -> str:
         """Specialization digest: 64 hexadecimal digits."""
         return specialization_digest(self.record())
@@ -102,26 +107,9 @@ def _parameter_record(parameter: ParameterSpec) -> dict[str, Any]:
     return record
 
 
-@dataclass(frozen=True)
-class DeclaredParameter:
-    """What a parameter's annotation says.
-
-    Attributes:
-        dtype: declared element type; ``None`` for a tensor whose annotation leaves it to the argument.
-        shape: declared dimensions; ``None`` for a scalar, and for a tensor without a declared shape.
-        is_tensor: whether it is a tensor.
-    """
-
-    name: str
-    is_tensor: bool
-    direction: Direction
-    dtype: DType | None
-    shape: tuple[int | DynDim, ...] | None
-
-
 def specialize(
     entry: str,
-    declared: Sequence[DeclaredParameter],
+    declared: Sequence[SignatureParam],
     samples: Mapping[str, TensorMeta],
     options: CompileOptions,
 ) -> Specialization:
@@ -150,7 +138,7 @@ def specialize(
 
 
 def _parameter(
-    entry: str, declared: DeclaredParameter, sample: TensorMeta | None, sizes: dict[DynDim, tuple[int, str]]
+    entry: str, declared: SignatureParam, sample: TensorMeta | None, sizes: dict[DynDim, tuple[int, str]]
 ) -> ParameterSpec:
     if not declared.is_tensor:
         if declared.dtype is None:
@@ -172,7 +160,7 @@ def _parameter(
 
 def _check_sample(
     entry: str,
-    declared: DeclaredParameter,
+    declared: SignatureParam,
     dtype: DType,
     shape: tuple[int | DynDim, ...],
     sample: TensorMeta,

@@ -9,7 +9,6 @@ import pytest
 from pypto.build.errors import BuildError
 from pypto.build.options import CompileOptions, coerce_options
 from pypto.build.specialize import (
-    DeclaredParameter,
     TensorMeta,
     dtype_of,
     parse_tensor_text,
@@ -18,14 +17,15 @@ from pypto.build.specialize import (
 )
 from pypto.ir.nodes import Direction
 from pypto.ir.types import BF16, FP16, FP32, INT32, DynDim
+from pypto.language.signature import SignatureParam
 
 S = DynDim("S")
-QUERY = DeclaredParameter("q", True, Direction.In, FP16, (16, 128))
-KEYS = DeclaredParameter("k", True, Direction.In, FP16, (S, 128))
-VALUES = DeclaredParameter("v", True, Direction.In, FP16, (S, 128))
-LENGTH = DeclaredParameter("seq_len", False, Direction.In, INT32, None)
-OUT = DeclaredParameter("out", True, Direction.Out, FP32, (16, 128))
-BARE = DeclaredParameter("x", True, Direction.In, None, None)
+QUERY = SignatureParam("q", "tensor", Direction.In, (16, 128), FP16)
+KEYS = SignatureParam("k", "tensor", Direction.In, (S, 128), FP16)
+VALUES = SignatureParam("v", "tensor", Direction.In, (S, 128), FP16)
+LENGTH = SignatureParam("seq_len", "scalar", Direction.In, None, INT32)
+OUT = SignatureParam("out", "tensor", Direction.Out, (16, 128), FP32)
+BARE = SignatureParam("x", "tensor", Direction.In, None, None)
 DECODE = (QUERY, KEYS, VALUES, LENGTH, OUT)
 
 

@@ -1,0 +1,107 @@
+"""The generate step: kernel source to the generated directory and the request record. Uses no tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pypto._identity.records import canonical_json, is_digest, parse_canonical_json
+from pypto._identity.source import SOURCE_SCHEMA, source_digest, specialization_digest
+from pypto.build.errors import BuildError
+from pypto.build.layout import new_directory, write_file
+from pypto.build.specialize import SPECIALIZATION_SCHEMA, Specialization
+
+if TYPE_CHECKING:
+    from pypto.ir.nodes import Program
+    from pypto.language.source import SourceClosure
+
+REQUEST_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """What the seal step has to know about a generated directory.
+
+    Attributes:
+        entry: qualified name of the entry.
+        source_digest: digest of the source closure.
+        specialization: plain specialization record.
+    """
+
+    entry: str
+    source_digest: str
+    specialization: Mapping[str, Any]
+
+    @property
+    def specialization_digest(self) -> str:
+        """Digest of the specialization record."""
+        return specialization_digest(self.specialization)
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON."""
+        return canonical_json(
+            {
+                "schema": REQUEST_SCHEMA,
+                "source_schema": SOURCE_SCHEMA,
+                "specialization_schema": SPECIALIZATION_SCHEMA,
+                "entry": self.entry,
+                "source_digest": self.source_digest,
+                "specialization": dict(self.specialization),
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes, what: str) -> RequestRecord:
+        """Read a request record; ``what`` names the file.
+
+        Raises:
+            BuildError: it is damaged, or written by a PyPTO with other schemas.
+        """
+        try:
+            record = parse_canonical_json(data, what)
+        except ValueError as error:
+            raise BuildError(str(error)) from None
+        schemas = {
+            "schema": REQUEST_SCHEMA,
+            "source_schema": SOURCE_SCHEMA,
+            "specialization_schema": SPECIALIZATION_SCHEMA,
+        }
+        if not isinstance(record, dict) or any(record.get(name) != value for name, value in schemas.items()):
+            raise BuildError(f"{what} is not a request record that this PyPTO reads; run the generate step again")
+        entry, digest, specialization = (record.get(n) for n in ("entry", "source_digest", "specialization"))
+        if not isinstance(entry, str) or not is_digest(digest) or not isinstance(specialization, dict):
+            raise BuildError(f"{what} is not a complete request record; run the generate step again")
+        return cls(entry, digest, specialization)
+
+
+def lower(closure: SourceClosure, specialization: Specialization) -> Program:
+    """Parse the entry for a specialization; the result is the IR before any pass."""
+    from pypto.language.parser import parse
+
+    return parse(closure, specialization.arguments())
+
+
+def generate(closure: SourceClosure, specialization: Specialization, out: Path) -> Program:
+    """Write the generated directory of one specialization into ``out`` (absent or empty).
+
+    Returns the program that the files were made from.
+
+    Raises:
+        CompileError: the kernel is wrong, with its place.
+        BuildError: ``out`` cannot be used, or an option is not supported.
+    """
+    from pypto.codegen.generate import generate as generate_files
+
+    program = lower(closure, specialization)
+    files = generate_files(program, specialization.options)
+    root = new_directory(out)
+    for name in sorted(files):
+        write_file(root, name, files[name])
+    return program
+
+
+def request_record(closure: SourceClosure, specialization: Specialization) -> RequestRecord:
+    """The request record that belongs to what `generate` writes."""
+    return RequestRecord(specialization.entry, source_digest(closure.record()), specialization.record())

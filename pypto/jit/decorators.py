@@ -1,0 +1,84 @@
+"""``jit`` and its variants: decorators that mark functions to be compiled from their source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar, overload
+
+from pypto.ir.nodes import FunctionKind
+from pypto.jit.function import JITFunction
+from pypto.language.errors import OutsideKernelError
+from pypto.language.source import KernelSource
+
+Marked = TypeVar("Marked", bound=KernelSource)
+
+
+class IncoreFunction(KernelSource):
+    """A device kernel: entries call it, Python does not."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, FunctionKind.INCORE)
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise OutsideKernelError(
+            f"{self.qualname} is a device kernel: call it inside a @pl.jit function, and call that one from Python"
+        )
+
+
+class Jit:
+    """The decorator ``jit``; its variants are its attributes."""
+
+    @overload
+    def __call__(self, function: Callable[..., Any], /) -> JITFunction: ...
+    @overload
+    def __call__(self, /, **options: Any) -> Callable[[Callable[..., Any]], JITFunction]: ...
+    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Mark an entry: a function that submits device kernels and is called from Python."""
+        return _mark("jit", JITFunction, function, options)
+
+    @overload
+    def incore(self, function: Callable[..., Any], /) -> IncoreFunction: ...
+    @overload
+    def incore(self, /, **options: Any) -> Callable[[Callable[..., Any]], IncoreFunction]: ...
+    def incore(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Mark a device kernel: a function that runs on one core."""
+        return _mark("jit.incore", IncoreFunction, function, options)
+
+    def inline(self, *_function: Any, **_options: Any) -> NoReturn:
+        """Not supported yet."""
+        raise _not_supported("inline", "write the code into its callers, or use @pl.jit.incore")
+
+    def opaque(self, *_function: Any, **_options: Any) -> NoReturn:
+        """Not supported yet."""
+        raise _not_supported("opaque", "write the code into the @pl.jit entry")
+
+    def host(self, *_function: Any, **_options: Any) -> NoReturn:
+        """Not supported yet."""
+        raise _not_supported("host", "distributed programs cannot be compiled")
+
+    def extern(self, *_function: Any, **_options: Any) -> NoReturn:
+        """Not supported yet."""
+        raise _not_supported("extern", "write the kernel with @pl.jit.incore")
+
+
+jit = Jit()
+
+
+def _mark(
+    name: str,
+    kind: Callable[[Callable[..., Any]], Marked],
+    function: Callable[..., Any] | None,
+    options: Mapping[str, Any],
+) -> Any:
+    if options:
+        raise TypeError(
+            f"@pl.{name} takes no option {next(iter(options))!r}; compile options travel in RunConfig, "
+            "as f(..., config=RunConfig(...))"
+        )
+    if function is None:
+        return lambda decorated: kind(decorated)
+    return kind(function)
+
+
+def _not_supported(name: str, remedy: str) -> NotImplementedError:
+    return NotImplementedError(f"@pl.jit.{name} is not supported yet: {remedy}")
