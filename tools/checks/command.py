@@ -15,7 +15,6 @@ from .environment import Failure
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements/test.txt"
-SKIPPED = "skipped"
 
 TEXT = """\
 Run the checks and tests of this project. With nothing else said:
@@ -55,9 +54,7 @@ class Checks:
     def module(self, *argv: str) -> int:
         return self.call(str(self.python), "-m", *argv)
 
-    def toolchain(self) -> int | str:
-        if not (ROOT / "pypto/toolchain/__main__.py").exists():
-            return f"{SKIPPED}: no pypto.toolchain yet"
+    def toolchain(self) -> int:
         return self.module("pypto.toolchain", "install")
 
     def ruff(self) -> int:
@@ -72,7 +69,7 @@ class Checks:
         if program is None:
             if self.args.ci:
                 raise Failure("buildifier needs npm\n  install it (Debian: apt-get install npm)")
-            return f"{SKIPPED}: no npm to fetch buildifier with"
+            return "skipped: no npm to fetch buildifier with"
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate",
              "*.bzl", "*.bazel", "*.BUILD", "*/BUILD", "BUILD"],

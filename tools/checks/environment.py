@@ -87,9 +87,14 @@ def make(folder: Path, root: Path, lock: Path) -> None:
     print(f"tools/test: ready after {time.monotonic() - start:.0f} s, {size / 1e6:.0f} MB on disk", flush=True)
 
 
-def step(argv: list[str], trouble: str) -> None:
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX")}
-    code = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL).returncode
+def clean_environment() -> dict[str, str]:
+    """The caller's environment without what would lead pip elsewhere than into the venv it runs from."""
+    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX")}
+
+
+def step(argv: list[str], trouble: str, **more: str) -> None:
+    """Run a program with its output shown; `more` is added to its environment."""
+    code = subprocess.run(argv, env={**clean_environment(), **more}, stdin=subprocess.DEVNULL, check=False).returncode
     if code:
         raise Failure(f"{trouble} (exit code {code}; its output is above)")
 
@@ -101,8 +106,24 @@ def relock(source: Path, lock: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="pypto-lock-") as tmp:
         step([sys.executable, "-m", "venv", tmp], "python -m venv failed")
         step([f"{tmp}/bin/python", "-m", "pip", "install", "--quiet", "uv"], "pip could not install uv")
+        # uv does not read pip's configuration; the index and certificates shall be those the user configured.
+        configured = {
+            variable: value
+            for variable, setting in (("UV_DEFAULT_INDEX", "index-url"), ("SSL_CERT_FILE", "cert"))
+            if (value := pip_setting(f"{tmp}/bin/python", setting))
+        }
         options = "--universal --python-version=3.11 --generate-hashes --upgrade --quiet --no-header --no-annotate"
         # Addresses of package indexes are the user's, not the project's.
-        options += " --no-emit-index-url --no-emit-find-links"
-        out = f"--output-file={lock}"
-        step([f"{tmp}/bin/uv", "pip", "compile", *options.split(), out, str(source)], "uv found no solution")
+        options += " --no-emit-index-url --no-emit-find-links --system-certs"
+        argv = [f"{tmp}/bin/uv", "pip", "compile", *options.split(), f"--output-file={lock}", str(source)]
+        step(argv, "uv found no solution", **configured)
+
+
+def pip_setting(python: str, name: str) -> str:
+    """What pip is configured to use, from the environment or else its configuration files; '' if nothing is said."""
+    for section in (":env:", "global"):
+        argv = [python, "-m", "pip", "--disable-pip-version-check", "config", "get", f"{section}.{name}"]
+        done = subprocess.run(argv, env=clean_environment(), capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout.strip()
+    return ""
