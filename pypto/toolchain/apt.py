@@ -104,7 +104,7 @@ class Apt:
             FetchError: the suite does not carry one of them.
         """
         shown = self._run("apt-cache", "show", "--no-all-versions", *names)
-        stanzas = {}
+        stanzas: dict[str, Stanza] = {}
         for block in shown.output.split("\n\n"):
             fields = dict(re.findall(r"^(\S+): (.*)$", block, re.M))
             if fields.get("Package") in names:

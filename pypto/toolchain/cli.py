@@ -66,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
 
     ask = commands.add_parser("show", help="print the toolchain in force")
     ask.add_argument("--json", action="store_true", help="print one JSON object")
-    ask.add_argument("--check", action="store_true", help="compare every file with the descriptor; status 2 if not equal")
+    ask.add_argument(
+        "--check", action="store_true", help="compare every file with the descriptor; status 2 if not equal"
+    )
     ask.set_defaults(run=_show)
 
     ask = commands.add_parser(
@@ -92,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     ask = commands.add_parser(
         "describe",
         help="write the descriptor of unpacked tool sets (for Bazel's repository rules)",
-        description="Writes the descriptor of three unpacked sets, from their records; with --bindings also where they lie.",
+        description="Writes the descriptor of three unpacked sets from their records; --bindings says where they lie.",
     )
     for name in ROOTS:
         ask.add_argument(f"--{name}", type=Path, required=True, metavar="DIR", help=f"folder of the set {name}")
@@ -104,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_sources(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("--lock", type=Path, help="lock file (default: the packaged one)")
-    ask.add_argument("--files", type=Path, metavar="DIR", help=f"folder of files already downloaded (or {FILES_VARIABLE})")
+    ask.add_argument(
+        "--files", type=Path, metavar="DIR", help=f"folder of files already downloaded (or {FILES_VARIABLE})"
+    )
 
 
 def _install(options: argparse.Namespace) -> int:

@@ -41,9 +41,7 @@ def download_wheel(wheel: LockedFile, into: Path, scratch: Path, progress: Progr
     """
     requirement = scratch / f"{wheel.name}.txt"
     requirement.write_text(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
-    done = run_pip_download(
-        ["--require-hashes", "-r", str(requirement)], wheel.where, into, scratch, progress
-    )
+    done = run_pip_download(["--require-hashes", "-r", str(requirement)], wheel.where, into, scratch, progress)
     path = into / wheel.file
     if done.status == 0 and path.is_file():
         return path

@@ -232,13 +232,29 @@ def isa(locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
 
 RECIPES: Mapping[str, Recipe] = {"gcc": gcc, "isa": isa, "ptoas": ptoas}
 
-_GCC_PACKAGES = """
-    binutils-x86-64-linux-gnu g++-12 gcc-12 libbinutils libc6 libc6-dev libctf-nobfd0 libctf0 libgcc-12-dev libgcc-s1
-    libgmp10 libisl23 libjansson4 libmpc3 libmpfr6 libstdc++-12-dev libstdc++6 libzstd1 linux-libc-dev zlib1g
-""".split()
-
 DEBIAN_PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "gcc": tuple(_GCC_PACKAGES),
+    "gcc": (
+        "binutils-x86-64-linux-gnu",
+        "g++-12",
+        "gcc-12",
+        "libbinutils",
+        "libc6",
+        "libc6-dev",
+        "libctf-nobfd0",
+        "libctf0",
+        "libgcc-12-dev",
+        "libgcc-s1",
+        "libgmp10",
+        "libisl23",
+        "libjansson4",
+        "libmpc3",
+        "libmpfr6",
+        "libstdc++-12-dev",
+        "libstdc++6",
+        "libzstd1",
+        "linux-libc-dev",
+        "zlib1g",
+    ),
     "isa": (),
     "ptoas": ("libgcc-s1", "libstdc++6", "zlib1g"),
 }

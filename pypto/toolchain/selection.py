@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from pathlib import Path
 
 from pypto.toolchain.descriptor import DESCRIPTOR_FILE, Toolchain
 from pypto.toolchain.errors import ToolchainError, ToolchainNotInstalled
+from pypto.toolchain.lock import load_lock, prefix_name
 
 ENVIRONMENT_VARIABLE = "PYPTO_TOOLCHAIN_DESCRIPTOR"
 
@@ -66,9 +68,12 @@ def descriptor_path() -> Path:
 
 def default_prefix() -> Path:
     """Where `install` puts the tools of the packaged lock: `<cache>/pypto/toolchains/<digest of lock and recipes>`."""
-    from pypto.toolchain.lock import load_lock, prefix_name
+    return cache_folder() / "pypto" / "toolchains" / _packaged_name()
 
-    return cache_folder() / "pypto" / "toolchains" / prefix_name(load_lock())
+
+@functools.lru_cache(maxsize=1)
+def _packaged_name() -> str:
+    return prefix_name(load_lock())
 
 
 def cache_folder() -> Path:

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from pypto.toolchain.descriptor import Toolchain, ToolSet
 from pypto.toolchain.errors import ToolchainError, ToolError
@@ -67,7 +67,10 @@ def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None 
     Args:
         parent: the folder to make it in; default the system's folder for temporary files.
     """
-    path = Path(tempfile.mkdtemp(prefix="pypto-", dir=parent))
+    try:
+        path = Path(tempfile.mkdtemp(prefix="pypto-", dir=parent))
+    except OSError as error:
+        raise ToolchainError(f"cannot make a folder for temporary files: {error}; TMPDIR names another place") from None
     try:
         (path / "w").mkdir()
         (path / "t").mkdir()
@@ -93,31 +96,30 @@ def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float 
         ToolchainError: it could not be started, or the timeout variable is malformed.
     """
     limit = compiler_timeout() if timeout is None else timeout
-    log = root.path / "log"
-    with open(log, "wb") as out:
+    with tempfile.TemporaryFile(dir=root.path) as log:
         try:
             child = subprocess.Popen(
                 command.argv,
                 cwd=root.path,
                 env=dict(command.env),
                 stdin=subprocess.DEVNULL,
-                stdout=out,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         except OSError as error:
             raise ToolchainError(f"{stage}: cannot start {command.argv[0]}: {error.strerror}") from None
-    try:
-        status: int | None = child.wait(limit)
-    except subprocess.TimeoutExpired:
-        status = None
-    finally:
-        if child.returncode is None:
-            # The compiler driver's own children are in its session's group.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-    output = _tail(log)
+        try:
+            status: int | None = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            if child.returncode is None:
+                # The compiler driver's own children are in its session's group.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+        output = _tail(log)
     if status == 0:
         return output
     raise ToolError(stage, command.argv, status, _how(status, limit), _error_lines(output), output)
@@ -220,7 +222,7 @@ def _gcc(toolchain: Toolchain, own: Sequence[str], source: str, output: str) -> 
     for path in gcc.includes:
         argv += ["-isystem", _join("t/gcc", path)]
     argv += ["-std=c++23", "-O2", "-fPIC", "-shared", "-pthread", "-fno-gnu-unique", "-w", *own]
-    argv += ["-ffile-prefix-map=t/=/", "-ffile-prefix-map=w/=", source, "-o", output, "-Wl,--build-id=sha1"]
+    argv += ["-ffile-prefix-map=t/=", "-ffile-prefix-map=w/=", source, "-o", output, "-Wl,--build-id=sha1"]
     return Command(tuple(argv), closed_environment(gcc))
 
 
@@ -243,11 +245,10 @@ def _how(status: int | None, limit: float) -> str:
     return f"exited with status {status}"
 
 
-def _tail(log: Path) -> str:
-    with open(log, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _MAX_OUTPUT))
-        return file.read().decode("utf-8", "replace")
+def _tail(log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - _MAX_OUTPUT))
+    return log.read().decode("utf-8", "replace")
 
 
 def _error_lines(output: str) -> list[str]:
