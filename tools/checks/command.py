@@ -76,7 +76,8 @@ class Checks:
             cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         files = [f for f in listed.split("\0") if f and (ROOT / f).is_file()]
-        return self.call(str(program), "-mode=check", "-lint=warn", *files)
+        # Our tests load private files on purpose; whom else they are hidden from is said by `visibility()`.
+        return self.call(str(program), "-mode=check", "-lint=warn", "-warnings=-bzl-visibility", *files)
 
     def pytest(self) -> int:
         selection = list(self.args.paths or ["tests"])
@@ -86,6 +87,8 @@ class Checks:
             selection += ["-m", self.args.marker]
         if self.args.fast:
             selection += ["--ignore=tests/bazel"]
+        if self.args.ci:
+            selection += ["--timeout=900"]  # a test that hangs shall say where, before the machine is taken away
         return self.module("pytest", *selection, *self.rest)
 
 
