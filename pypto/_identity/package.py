@@ -40,7 +40,7 @@ def default_package_root() -> Path:
 
 
 def component_of(relative: str) -> str | None:
-    """`pypto` or `runtime` for a file by its path inside the package (with `/`); None for a file that does not count."""
+    """`pypto` or `runtime` for a file, by its path inside the package (with `/`); None when it does not count."""
     if any(part == "__pycache__" or part.startswith(".") for part in relative.split("/")):
         return None
     return next((component for component, pattern in _patterns() if pattern.fullmatch(relative)), None)
@@ -70,7 +70,9 @@ def package_fingerprints(package_root: str | os.PathLike[str]) -> dict[str, Fing
     try:
         digests = _read_package(root)
     except (OSError, ValueError) as error:
-        return {name: Fingerprint(None, f"the package in {root} cannot be read: {error}") for name in ("pypto", "runtime")}
+        return {
+            name: Fingerprint(None, f"the package in {root} cannot be read: {error}") for name in ("pypto", "runtime")
+        }
     return {
         name: Fingerprint(digest) if digest else Fingerprint(None, f"the package in {root} has no files of {name}")
         for name, digest in digests.items()

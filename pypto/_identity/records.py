@@ -46,7 +46,7 @@ def is_digest(value: object) -> bool:
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
-def _encode(value: object, out: list[bytes], parents: tuple[int, ...]) -> None:
+def _encode(value: Any, out: list[bytes], parents: tuple[int, ...]) -> None:
     kind = type(value)
     if value is None:
         out.append(b"N")
@@ -57,23 +57,23 @@ def _encode(value: object, out: list[bytes], parents: tuple[int, ...]) -> None:
     elif kind is float:
         out.append(b"f" + struct.pack(">d", value))
     elif kind is str:
-        out.append(_encode_str(value))  # type: ignore[arg-type]
+        out.append(_encode_str(value))
     elif kind is bytes:
-        out.append(b"b%d:" % len(value) + value)  # type: ignore[arg-type, operator]
+        out.append(b"b%d:" % len(value) + value)
     elif kind is list or kind is tuple:
         parents = _enter(value, parents)
-        out.append((b"l%d:" if kind is list else b"t%d:") % len(value))  # type: ignore[arg-type]
-        for item in value:  # type: ignore[attr-defined]
+        out.append((b"l%d:" if kind is list else b"t%d:") % len(value))
+        for item in value:
             _encode(item, out, parents)
     elif kind is dict:
         parents = _enter(value, parents)
-        for key in value:  # type: ignore[attr-defined]
+        for key in value:
             if type(key) is not str:
                 raise TypeError(f"a record's dictionary keys must be str, not {type(key).__name__}")
-        out.append(b"d%d:" % len(value))  # type: ignore[arg-type]
-        for key in sorted(value):  # type: ignore[call-overload]
+        out.append(b"d%d:" % len(value))
+        for key in sorted(value):
             out.append(_encode_str(key))
-            _encode(value[key], out, parents)  # type: ignore[index]
+            _encode(value[key], out, parents)
     else:
         raise TypeError(
             f"a record cannot hold a value of type {kind.__module__}.{kind.__qualname__}; convert it explicitly to "
@@ -137,22 +137,22 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _check_json(value: object, parents: tuple[int, ...]) -> None:
+def _check_json(value: Any, parents: tuple[int, ...]) -> None:
     kind = type(value)
     if value is None or kind is bool or kind is int:
         return
     if kind is str:
         try:
-            value.encode("utf-8")  # type: ignore[attr-defined]
+            value.encode("utf-8")
         except UnicodeEncodeError:
             raise ValueError("canonical JSON cannot hold a string with lone surrogates") from None
     elif kind is list or kind is tuple:
         parents = _enter(value, parents)
-        for item in value:  # type: ignore[attr-defined]
+        for item in value:
             _check_json(item, parents)
     elif kind is dict:
         parents = _enter(value, parents)
-        for key, item in value.items():  # type: ignore[attr-defined]
+        for key, item in value.items():
             if type(key) is not str:
                 raise TypeError(f"canonical JSON needs str keys, not {type(key).__name__}")
             _check_json(key, ())

@@ -99,7 +99,8 @@ def _lines(bundle: Bundle) -> list[str]:
     lines = [
         f"bundle       {bundle.path}",
         f"digest       {bundle.digest}",
-        f"target       {target.backend_type}, {target.execution_mode}, runtime {target.runtime} (ABI {target.runtime_abi})",
+        f"target       {target.backend_type}, {target.execution_mode}",
+        f"runtime      {target.runtime}, ABI {target.runtime_abi}",
         f"environment  {bundle.description.environment.digest}",
     ]
     lines += [f"  {name:<17}{digest}" for name, digest in sorted(bundle.description.environment.components.items())]

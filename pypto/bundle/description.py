@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +16,9 @@ BUNDLE_FILE = "bundle.json"
 BUNDLE_SCHEMA = 1
 """Version of `bundle.json`."""
 
-_TARGET_FIELDS = {"backend_type": str, "execution_mode": str, "runtime": str, "runtime_abi": int}
-_SCHEMA_FIELDS = {"source": int, "specialization": int, "artifact": int}
-_PARAMETER_FIELDS = {"name": str, "kind": str, "direction": str, "dtype": str}
+_TARGET_FIELDS: dict[str, type] = {"backend_type": str, "execution_mode": str, "runtime": str, "runtime_abi": int}
+_SCHEMA_FIELDS: dict[str, type] = {"source": int, "specialization": int, "artifact": int}
+_PARAMETER_FIELDS: dict[str, type] = {"name": str, "kind": str, "direction": str, "dtype": str}
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ def _stage(record: object, what: str) -> Stage:
     return Stage(fields["spec"], fields["manifest"])
 
 
-def _fields(record: object, what: str, kinds: dict[str, type]) -> dict[str, Any]:
+def _fields(record: object, what: str, kinds: Mapping[str, type]) -> dict[str, Any]:
     if not isinstance(record, dict) or record.keys() != kinds.keys():
         raise ValueError(f"{what} has exactly the fields {', '.join(sorted(kinds))}")
     for name, kind in kinds.items():

@@ -87,7 +87,9 @@ def _write(out: Path, environment: ToolchainIdentity, inputs: Sequence[SealInput
         targets.setdefault(target, item.name)
         key = ArtifactKey(environment, item.source_digest, item.specialization_digest)
         if key.digest in entries:
-            raise ValueError(f"the kernels {entries[key.digest].name!r} and {item.name!r} have the same key {key.digest}")
+            raise ValueError(
+                f"the kernels {entries[key.digest].name!r} and {item.name!r} have the same key {key.digest}"
+            )
         entries[key.digest] = EntryDescription(
             name=item.name,
             key=key,
@@ -97,7 +99,8 @@ def _write(out: Path, environment: ToolchainIdentity, inputs: Sequence[SealInput
         )
     if len(targets) > 1:
         listed = "; ".join(
-            f"{name}: {target.backend_type}, {target.execution_mode}, {target.runtime}" for target, name in targets.items()
+            f"{name}: {target.backend_type}, {target.execution_mode}, {target.runtime}"
+            for target, name in targets.items()
         )
         raise ValueError(f"a bundle is for one target, these are for {len(targets)}: {listed}")
     description = BundleDescription(

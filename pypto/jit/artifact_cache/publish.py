@@ -9,8 +9,16 @@ import shutil
 from pathlib import Path
 
 from pypto.jit.artifact_cache.handle import slot_parts
-from pypto.jit.artifact_cache.manifest import MARKER_LIMIT, MARKER_NAME, Manifest
-from pypto.jit.artifact_cache.tree import Tree, TreeError, directory_below, file_below, open_directory, read_exactly, scan_tree
+from pypto.jit.artifact_cache.manifest import MARKER_LIMIT, MARKER_NAME, FileRecord, Manifest
+from pypto.jit.artifact_cache.tree import (
+    Tree,
+    TreeError,
+    directory_below,
+    file_below,
+    open_directory,
+    read_exactly,
+    scan_tree,
+)
 from pypto.jit.artifact_cache.write import make_directory, rename_noreplace, sync_tree, write_file, write_marker
 
 
@@ -94,5 +102,5 @@ def _stage(slot: int, staging: str, manifest: Manifest, marker: bytes, source: P
     return tree
 
 
-def _by_path(files: tuple) -> dict:
+def _by_path(files: tuple[FileRecord, ...]) -> dict[str, FileRecord]:
     return {file.path: file for file in files}

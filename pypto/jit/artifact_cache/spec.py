@@ -6,6 +6,7 @@ import enum
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from pypto._identity.records import canonical_json
 
@@ -67,12 +68,13 @@ class ArtifactSpec:
             raise ValueError(f"state must be an ArtifactState, not {self.state!r}")
         if not isinstance(self.build_kind, BuildKind):
             raise ValueError(f"build_kind must be a BuildKind, not {self.build_kind!r}")
-        if isinstance(self.required_files, str):
+        given: object = self.required_files
+        if isinstance(given, str):
             raise ValueError("required_files must be a list of paths, not one string")
         files = tuple(sorted(check_relative_path(path) for path in self.required_files))
         if not files:
             raise ValueError("required_files must not be empty")
-        repeated = [path for path, following in zip(files, files[1:], strict=False) if path == following]
+        repeated = [path for path, following in pairwise(files) if path == following]
         if repeated:
             raise ValueError(f"required_files names {repeated[0]!r} twice")
         if MARKER_NAME in files:

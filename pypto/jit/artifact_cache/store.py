@@ -225,9 +225,7 @@ class ArtifactStore:
         try:
             tree = publish(self.root, Manifest(key, spec, built.files), directory, keep=load)
         except PublicationFailed as error:
-            return ArtifactBuild(
-                BuildStatus.PRIVATE, None, value, directory, str(error), BuildFailure.PUBLICATION
-            )
+            return ArtifactBuild(BuildStatus.PRIVATE, None, value, directory, str(error), BuildFailure.PUBLICATION)
         handle = ArtifactHandle(self.root, key, spec, tree.files, tree.payload)
         return ArtifactBuild(BuildStatus.PUBLISHED, handle, value, directory)
 
@@ -256,7 +254,9 @@ class ArtifactStore:
 
     def _check_private_root(self) -> None:
         if self.private_root is not None and Path(os.path.realpath(self.private_root)).is_relative_to(self.root):
-            raise ValueError(f"private_root {self.private_root} lies in the cache root {self.root}; give one outside it")
+            raise ValueError(
+                f"private_root {self.private_root} lies in the cache root {self.root}; give one outside it"
+            )
 
 
 def _validate(directory: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) -> Tree:
