@@ -45,8 +45,8 @@ def sample_tensors(signature: Signature, samples: Sequence[Any], named: Mapping[
         if parameter.is_tensor:
             if meta is None:
                 raise TypeError(
-                    f"argument {parameter.name!r} of {signature.name}() is a tensor: an array or TensorSpec with a dtype "
-                    f"of the language, got {_shown(value)}"
+                    f"argument {parameter.name!r} of {signature.name}() is a tensor: an array or a TensorSpec with a "
+                    f"dtype of the language, got {_shown(value)}"
                 )
             metas[parameter.name] = meta
         elif meta is not None and meta.shape != ():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -84,3 +87,13 @@ def count_bypass(reason: str) -> None:
     global _current
     with _lock:
         _current = replace(_current, bypasses=_current.bypasses + 1, last_bypass_reason=reason)
+
+
+@contextmanager
+def timing(counter: Literal["lookup_ns", "build_ns"]) -> Iterator[None]:
+    """Add the time that a block takes, also when it fails."""
+    start = time.perf_counter_ns()
+    try:
+        yield
+    finally:
+        count(counter, time.perf_counter_ns() - start)

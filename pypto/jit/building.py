@@ -1,0 +1,106 @@
+"""Private builds: the build steps in private directories, and what a kernel needs to be completed later."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pypto.build.generate import generate
+from pypto.build.layout import copy_file, generated_files, read_config, ready_files
+from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
+from pypto.jit.private import private_parent
+from pypto.jit.request import Request
+from pypto.jit.stats import count, timing
+
+if TYPE_CHECKING:
+    from pypto.ir.nodes import Program
+
+
+def run_generation(request: Request, directory: Path) -> Program:
+    """The generation stage, counted, into an empty directory."""
+    count("generation_builds")
+    with timing("build_ns"):
+        return generate(request.closure, request.specialization, directory)
+
+
+def run_binaries(generated: Path, directory: Path, parent: Path) -> None:
+    """The binary stage, counted: a READY directory from a generated one; scratch folders are made in ``parent``.
+
+    Raises:
+        ToolchainNotInstalled: no tools are installed; names the command that installs them.
+        ToolError: a tool failed.
+    """
+    from pypto.build.assemble import assemble
+    from pypto.build.compile_ import compile_
+    from pypto.toolchain import current
+
+    toolchain = current()
+    count("binary_builds")
+    with timing("build_ns"), tempfile.TemporaryDirectory(prefix=".assembled.", dir=parent) as assembled:
+        assemble(generated, toolchain, Path(assembled))
+        compile_(generated, Path(assembled), toolchain, directory)
+
+
+def new_private_directory(parent: Path, name: str) -> Path:
+    """A new directory with mode 0700 and a name nobody can guess."""
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+
+
+def build_private(request: Request) -> CompiledKernel:
+    """Generate in a private directory that stays as long as anybody wants it."""
+    parent = private_parent(request.policy.root)
+    directory = new_private_directory(parent, request.function.name)
+    try:
+        program = run_generation(request, directory / "generated")
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return private_kernel(request, directory, program)
+
+
+def private_kernel(
+    request: Request, directory: Path, program: Program | None, *, reusable: bool = True
+) -> CompiledKernel:
+    """A kernel whose generated directory is ``directory/generated``; its READY directory will be beside it."""
+    generated = directory / "generated"
+
+    def complete() -> ReadyFiles:
+        ready = directory / "ready"
+        # A failed attempt leaves nothing that a retry could take for its own.
+        shutil.rmtree(ready, ignore_errors=True)
+        run_binaries(generated, ready, directory)
+        return ReadyFiles(read_ready(ready), Origin.PRIVATE, ready)
+
+    return CompiledKernel(
+        request.specialization,
+        request.closure,
+        complete=complete,
+        origin=Origin.PRIVATE,
+        directory=generated,
+        program=program,
+        reusable=reusable,
+    )
+
+
+def build_forced(request: Request) -> CompiledKernel:
+    """Compile without looking anywhere, and keep the files where the call asks for them."""
+    kernel = build_private(request)
+    wanted = request.config.save_kernels_dir
+    if wanted is None or kernel.output_dir is None:
+        return kernel
+    target = Path(wanted)
+    _copy_all(kernel.output_dir, target, generated_files(read_config(kernel.output_dir)))
+    return kernel.with_output(target, lambda ready: _copy_all(ready, target, ready_files(read_config(ready))))
+
+
+def read_ready(directory: Path) -> dict[str, bytes]:
+    """Bytes of every file of a READY directory by path."""
+    return {name: (directory / name).read_bytes() for name in ready_files(read_config(directory))}
+
+
+def _copy_all(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        copy_file(source / name, target, name)

@@ -1,0 +1,177 @@
+"""The flow of one request: in-process object, sealed bundles, store, build, publication.
+
+The order is fixed: sealed bundles (they need neither tools nor a cache), an object of this process, the store's READY
+and GENERATED entries, and at last a build, which is shared by all who ask for it at the same time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pypto.jit import stats
+from pypto.jit.artifact_cache.flight import SingleFlight
+from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
+from pypto.jit.request import IdentityUnavailable, Request, environment_identity
+from pypto.jit.sealed import find_sealed
+from pypto.jit.stats import count, count_bypass
+
+if TYPE_CHECKING:
+    from pypto.jit.artifact_cache.key import ArtifactKey
+    from pypto.toolchain import Toolchain
+
+_flights = SingleFlight()
+_objects: dict[Hashable, CompiledKernel] = {}
+_objects_lock = threading.Lock()
+
+
+def obtain(request: Request) -> CompiledKernel:
+    """The compiled kernel that a request asks for, generated at least; counts the request.
+
+    Raises:
+        CompileError: the kernel is wrong. The request may be repeated.
+        BundleDamaged, BundleIncompatible: a bundle in force cannot be used.
+    """
+    count("requests")
+    if not request.policy.enabled:
+        count("disabled_requests")
+    if request.forced:
+        from pypto.jit.building import build_forced
+
+        count("forced_rebuilds")
+        return build_forced(request)
+    sealed = _sealed(request)
+    if sealed is not None:
+        return sealed
+    toolchain = _toolchain()
+    if not request.policy.enabled:
+        return _private(request, toolchain)
+    try:
+        key = _artifact_key(request, toolchain)
+    except IdentityUnavailable as unavailable:
+        count_bypass(str(unavailable))
+        # Nothing identifies the result, so only requests that overlap with this one may share it.
+        return _in_flight(("bypass", *_request_key(request)), None, lambda: _build_privately(request))
+    return _persistent(request, key)
+
+
+def _sealed(request: Request) -> CompiledKernel | None:
+    if not request.bundles:
+        return None
+    name = ("sealed", request.bundles, *_request_key(request))
+    known = _known(name)
+    if known is not None:
+        return known
+    with stats.timing("lookup_ns"):
+        found = find_sealed(request.bundles, request.source_digest, request.specialization_digest)
+        if found is None:
+            return None
+        bundle, entry = found
+        ready = ReadyFiles(entry.ready.load(), Origin.BUNDLE, entry.ready.directory)
+    count("ready_hits")
+    restored = _restored(request, ready, key=entry.key.digest, bundle_digest=bundle.digest)
+    return _remember(name, restored)
+
+
+def _private(request: Request, toolchain: Toolchain | None) -> CompiledKernel:
+    # Tools that were exchanged make another object; their digest is enough, since nothing outlives the process.
+    tools = None if toolchain is None else toolchain.descriptor.digest
+    name = ("private", tools, *_request_key(request))
+    return _known(name) or _in_flight(name, name, lambda: _build_privately(request))
+
+
+def _persistent(request: Request, key: ArtifactKey) -> CompiledKernel:
+    policy = request.policy
+    name = ("persistent", policy.root, policy.readonly, key.digest)
+    return _known(name) or _in_flight(name, name, lambda: _from_store(request, key))
+
+
+def _from_store(request: Request, key: ArtifactKey) -> CompiledKernel:
+    from pypto.jit.stored import StoredRequest
+
+    return StoredRequest(request, key).obtain()
+
+
+def _build_privately(request: Request) -> CompiledKernel:
+    from pypto.jit.building import build_private
+
+    return build_private(request)
+
+
+def _restored(request: Request, ready: ReadyFiles, *, key: str, bundle_digest: str | None) -> CompiledKernel:
+    return CompiledKernel(
+        request.specialization,
+        request.closure,
+        complete=lambda: ready,
+        origin=ready.origin,
+        directory=ready.directory,
+        key=key,
+        bundle_digest=bundle_digest,
+        ready=ready,
+    )
+
+
+def _toolchain() -> Toolchain | None:
+    from pypto.toolchain import ToolchainNotInstalled, current
+
+    try:
+        return current()
+    except ToolchainNotInstalled:
+        return None
+
+
+def _artifact_key(request: Request, toolchain: Toolchain | None) -> ArtifactKey:
+    from pypto.jit.artifact_cache.key import ArtifactKey
+
+    if toolchain is None:
+        raise IdentityUnavailable("no toolchain is installed; python -m pypto.toolchain install")
+    environment = environment_identity(toolchain, request.specialization.options)
+    return ArtifactKey(environment, request.application_source_digest, request.specialization_digest)
+
+
+def _request_key(request: Request) -> tuple[str, str]:
+    return request.source_digest, request.specialization_digest
+
+
+def _known(name: Hashable) -> CompiledKernel | None:
+    with _objects_lock:
+        found = _objects.get(name)
+    if found is not None:
+        count("object_hits")
+    return found
+
+
+def _remember(name: Hashable, made: CompiledKernel) -> CompiledKernel:
+    with _objects_lock:
+        return _objects.setdefault(name, made)
+
+
+@dataclass
+class _Led:
+    """Whether this caller ran the shared operation itself."""
+
+    led: bool = False
+
+
+def _in_flight(flight: Hashable, name: Hashable | None, make: Callable[[], CompiledKernel]) -> CompiledKernel:
+    """Run ``make`` once for all overlapping callers; keep the result under ``name`` unless it must not be reused."""
+    mine = _Led()
+
+    def operation() -> CompiledKernel:
+        mine.led = True
+        # Another caller may have finished between this one's look and its turn.
+        if name is not None:
+            with _objects_lock:
+                found = _objects.get(name)
+            if found is not None:
+                mine.led = False
+                return found
+        made = make()
+        return made if name is None or not made.reusable else _remember(name, made)
+
+    result: CompiledKernel = _flights.run(flight, operation)
+    if not mine.led and name is not None:
+        count("object_hits")
+    return result

@@ -1,0 +1,89 @@
+"""The object that ``@pl.jit`` makes of a function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pypto.ir.nodes import FunctionKind
+from pypto.language.signature import Signature
+from pypto.language.source import KernelSource
+
+if TYPE_CHECKING:
+    from pypto.ir.nodes import Program
+    from pypto.jit.compiled import CompiledKernel
+    from pypto.runtime.config import RunConfig
+
+
+class JITFunction(KernelSource):
+    """An entry that is compiled when it is needed. Its body is parsed, never run.
+
+    Samples are arrays, or objects with ``shape`` and ``dtype`` only. A parameter whose annotation is complete needs
+    none; dynamic dimensions and scalars never do, and scalars never select what is compiled.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, FunctionKind.ORCHESTRATION)
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """Parameters as annotated.
+
+        Raises:
+            CompileError: a parameter without a usable annotation.
+        """
+        return Signature.of(self)
+
+    def specialize(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> Program:
+        """The typed IR for these samples, before any pass. Always made anew; no cache is looked at.
+
+        Raises:
+            CompileError: the kernel is wrong, with its place.
+            BuildError, TypeError: samples that do not fit.
+        """
+        from pypto.build.generate import lower
+        from pypto.jit.request import capture
+
+        request = capture(self, samples, named, config)
+        return lower(request.closure, request.specialization)
+
+    def lower(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> Program:
+        """The IR that code is generated from, after all passes; otherwise as `specialize`."""
+        from pypto.build.generate import run_passes
+
+        return run_passes(self.specialize(*samples, config=config, **named))
+
+    def compile(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> CompiledKernel:
+        """The compiled kernel for these samples. Runs nothing, and promises generated code only.
+
+        Raises:
+            CompileError: the kernel is wrong, with its place. The request may be repeated.
+            BuildError, TypeError: samples that do not fit.
+        """
+        from pypto.jit.flow import obtain
+        from pypto.jit.request import capture
+
+        return obtain(capture(self, samples, named, config))
+
+    def warmup(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> CompiledKernel:
+        """Compile, and build every binary: a later call runs no tool. Starts no device and runs no kernel.
+
+        Raises:
+            ToolchainNotInstalled: tools are needed and none are installed.
+            ToolError: a tool failed. Otherwise as `compile`.
+        """
+        kernel = self.compile(*samples, config=config, **named)
+        kernel.ensure_ready()
+        return kernel
+
+    def __call__(self, *args: Any, config: RunConfig | None = None, **named: Any) -> object:
+        """Build what is missing and run; returns the entry's returned outputs.
+
+        Raises:
+            KernelRunError: the run failed. Otherwise as `warmup`.
+        """
+        from pypto.jit.binding import bind_call
+
+        values = bind_call(self.signature, args, named)
+        return self.compile(*values, config=config)(*values, config=config)

@@ -1,0 +1,50 @@
+"""Where private builds go: ``build_output`` below the working directory, unless that lies in the cache root."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+_OUTPUT = "build_output"
+
+
+def private_parent(cache_root: Path) -> Path:
+    """Folder for private builds; outside the cache root, made when absent.
+
+    When ``build_output`` lies in the cache root or cannot be made, it is a new folder with an unpredictable name and
+    mode 0700 that is never removed.
+    """
+    root = Path(os.path.realpath(cache_root))
+    parent = Path(os.path.realpath(_OUTPUT))
+    if not parent.is_relative_to(root):
+        with contextlib.suppress(OSError):
+            parent.mkdir(exist_ok=True)
+            if os.access(parent, os.W_OK | os.X_OK):
+                return parent
+    for folder in _temporary_folders():
+        if not folder.is_relative_to(root):
+            # The folder is named, so that tempfile does not probe TMPDIR with a file of its own.
+            with contextlib.suppress(OSError):
+                return Path(tempfile.mkdtemp(prefix="pypto-private-", dir=folder))
+    raise OSError(
+        f"no folder for a private build: {parent} and the folder for temporary files cannot be written or lie in the "
+        f"cache root {root}; run in another directory or set TMPDIR"
+    )
+
+
+def discard(directory: Path | None) -> None:
+    """Remove a private directory that nothing refers to, and ``build_output`` when nothing is left in it."""
+    import shutil
+
+    if directory is not None:
+        shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            directory.parent.rmdir()
+
+
+def _temporary_folders() -> list[Path]:
+    named = os.environ.get("TMPDIR")
+    folders = [named] if named else []
+    return [Path(os.path.realpath(folder)) for folder in (*folders, "/tmp", "/var/tmp")]
