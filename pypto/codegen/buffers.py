@@ -1,0 +1,277 @@
+"""Which tiles share a buffer.
+
+ptoas has no loop-carried or branch results: a tile that a loop carries is one buffer that the body writes in place.
+This pass joins the values that must be one buffer where their lifetimes allow it, and asks for copies where they do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pypto.codegen.tiles import Frame
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Block, Function, Op, Value
+from pypto.ir.ops.registry import definition
+from pypto.ir.types import TileType
+from pypto.ir.values import same_value
+
+# Operations that read each element before they write the same element, so that result and source may be one buffer.
+_ELEMENTWISE = frozenset(
+    {
+        *(f"tile.{n}" for n in ("add", "sub", "mul", "div", "maximum", "minimum", "cast", "move")),
+        *(f"tile.{n}" for n in ("adds", "subs", "muls", "divs", "rdivs", "maximums", "minimums")),
+        *(f"tile.{n}" for n in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu")),
+        *(f"tile.row_expand_{n}" for n in ("sub", "mul", "div")),
+    }
+)
+
+
+@dataclass(eq=False)
+class Buffer:
+    """One allocation.
+
+    Attributes:
+        type: type of its tiles; valid sizes included.
+        number: position in order of first definition, for names.
+    """
+
+    type: TileType
+    number: int
+
+
+@dataclass
+class Copies:
+    """Copies that happen at one place at the same time: pairs of (target, source)."""
+
+    moves: list[tuple[Value, Value]] = field(default_factory=list)
+
+
+@dataclass
+class BufferPlan:
+    """The result of the pass.
+
+    Attributes:
+        buffer: of each tile value.
+        before: copies in front of a loop, into what it carries.
+        at_end: copies at the end of a block, into what its loop carries or its branch results in.
+    """
+
+    buffer: dict[Value, Buffer]
+    before: dict[Op, Copies]
+    at_end: dict[Block, Copies]
+
+
+def plan_buffers(function: Function) -> BufferPlan:
+    """Assign buffers to all tiles of an incore function.
+
+    Raises:
+        IRError: an accumulator would have to be copied.
+    """
+    return _Planner(function).plan()
+
+
+def is_tile(value: Value) -> bool:
+    """Whether a value is a tile."""
+    return isinstance(value.type, TileType)
+
+
+class _Planner:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.order: dict[Value, int] = {}
+        self.conflicts: dict[Value, set[Value]] = {}
+        # (target, source, operation to blame, whether they have to be one buffer); in program order.
+        self.affinities: list[tuple[Value, Value, Op, bool]] = []
+        self.before: dict[Op, Copies] = {}
+        self.at_end: dict[Block, Copies] = {}
+        self.same: dict[Value, Value] = {}
+
+    def plan(self) -> BufferPlan:
+        self._number(self.function.body)
+        self._block(self.function.body, set(), ())
+        members = self._join()
+        buffers: dict[Value, Buffer] = {}
+        numbered: dict[int, Buffer] = {}
+        for value in self.order:
+            group = members[self._root(value)]
+            key = id(group)
+            if key not in numbered:
+                numbered[key] = Buffer(_tile_type(value), len(numbered))
+            buffers[value] = numbered[key]
+        for alias, value in self.same.items():
+            buffers[alias] = buffers[value]
+        return BufferPlan(buffers, self.before, self.at_end)
+
+    # The value that stands for a loop's carried tile also stands for the loop's result.
+    def _root(self, value: Value) -> Value:
+        return self.same.get(value, value)
+
+    def _define(self, value: Value, op: Op) -> None:
+        Frame.of(_tile_type(value), op.loc)
+        self.order[value] = len(self.order)
+        self.conflicts[value] = set()
+
+    def _number(self, block: Block) -> None:
+        for op in block.ops:
+            if op.name == "scf.for":
+                body = op.regions[0]
+                for arg, result in zip(body.args[1:], op.results, strict=True):
+                    if is_tile(arg):
+                        self._define(arg, op)
+                        self.same[result] = arg
+            else:
+                for result in op.results:
+                    if is_tile(result):
+                        self._define(result, op)
+            for region in op.regions:
+                self._number(region)
+
+    def _conflict(self, value: Value, others: set[Value]) -> None:
+        for other in others:
+            if other is not value:
+                self.conflicts[value].add(other)
+                self.conflicts[other].add(value)
+
+    def _copy(self, copies: Copies, live: set[Value], op: Op) -> None:
+        """Parallel copies, walked backwards: ``live`` is what is needed afterwards, then what is needed before."""
+        targets = [t for t, _ in copies.moves]
+        for target, source in copies.moves:
+            self._conflict(target, (live | set(targets)) - {source})
+            if source in live:
+                self._conflict(target, {source})
+            self.affinities.append((target, source, op, False))
+        live.difference_update(targets)
+        live.update(s for _, s in copies.moves)
+
+    def _block(self, block: Block, live: set[Value], targets: tuple[Value, ...], owner: Op | None = None) -> None:
+        """Walk a block backwards.
+
+        Args:
+            live: what is needed after it; becomes what is needed before it.
+            targets: what the yielded tiles go to.
+            owner: the loop or branch.
+        """
+        ops = list(block.ops)
+        if ops and ops[-1].name == "scf.yield":
+            terminator = ops.pop()
+            copies = Copies(
+                [
+                    (target, self._root(source))
+                    for target, source in zip(targets, (v for v in terminator.operands if is_tile(v)), strict=True)
+                    if target is not self._root(source)
+                ]
+            )
+            self.at_end[block] = copies
+            self._copy(copies, live, owner or terminator)
+        for op in reversed(ops):
+            if op.name == "scf.for":
+                self._loop(op, live)
+            elif op.name == "scf.if":
+                self._branch(op, live)
+            else:
+                self._simple(op, live)
+
+    def _simple(self, op: Op, live: set[Value]) -> None:
+        sources = [self._root(v) for v in op.operands if is_tile(v)]
+        found = definition(op.name)
+        for result in op.results:
+            if not is_tile(result):
+                continue
+            self._conflict(result, live)
+            live.discard(result)
+            if found.inplace is not None:
+                self.affinities.append((result, self._root(op.operands[found.inplace]), op, True))
+                others = [s for i, s in enumerate(op.operands) if i != found.inplace and is_tile(s)]
+                self._conflict(result, {self._root(s) for s in others})
+            elif op.name not in _ELEMENTWISE or (found.lowering is not None and len(found.lowering) > 1):
+                self._conflict(result, set(sources))
+        live.update(sources)
+
+    def _branch(self, op: Op, live: set[Value]) -> None:
+        results = tuple(r for r in op.results if is_tile(r))
+        needed: set[Value] = set()
+        for region in op.regions:
+            inside = set(live)
+            self._block(region, inside, results, op)
+            needed |= inside
+        for result in results:
+            needed.discard(result)
+        live.clear()
+        live.update(needed)
+
+    def _loop(self, op: Op, live: set[Value]) -> None:
+        body = op.regions[0]
+        carried = tuple(a for a in body.args[1:] if is_tile(a))
+        entry: set[Value] = set(live) | set(carried)
+        while True:
+            inside = set(entry)
+            known = len(self.affinities)
+            self._block(body, inside, carried, op)
+            grown = entry | inside
+            if grown == entry:
+                break
+            # Another turn needs more than was known at the end of this one.
+            del self.affinities[known:]
+            entry = grown
+        inits = [self._root(v) for v in op.operands[3:] if is_tile(v)]
+        copies = Copies([(arg, init) for arg, init in zip(carried, inits, strict=True) if arg is not init])
+        self.before[op] = copies
+        live.clear()
+        live.update(entry)
+        self._copy(copies, live, op)
+
+    def _join(self) -> dict[Value, list[Value]]:
+        members = {value: [value] for value in self.order}
+        # What has to be one buffer first; then copies in program order.
+        for forced in (True, False):
+            for target, source, op, required in reversed(self.affinities):
+                if required is not forced or members[target] is members[source]:
+                    continue
+                if self._compatible(members[target], members[source]):
+                    members[target].extend(members[source])
+                    for value in members[source]:
+                        members[value] = members[target]
+                elif required:
+                    raise IRError(
+                        "the accumulator is needed again after it was added to, and cannot be copied; "
+                        "store it first, or use only the new value from here on",
+                        op.loc,
+                    )
+        return members
+
+    def _compatible(self, a: list[Value], b: list[Value]) -> bool:
+        first, second = _tile_type(a[0]), _tile_type(b[0])
+        if Frame.of(first) != Frame.of(second) or first.shape != second.shape:
+            return False
+        if not all(same_value(x, y) for x, y in zip(first.valid, second.valid, strict=True)):
+            return False
+        return all(self.conflicts[x].isdisjoint(b) for x in a)
+
+
+def ordered(moves: list[tuple[Buffer, Buffer]]) -> tuple[list[tuple[Buffer, Buffer]], list[tuple[Buffer, Buffer]]]:
+    """Parallel copies between buffers as (saves, sequence): with each save's target read as a temporary of its source.
+
+    Returns:
+        Buffers to save to a temporary first, each as (buffer, buffer), and the copies in an order that is right when
+        the saved buffers are read from their temporaries.
+    """
+    pending = [(t, s) for t, s in moves if t is not s]
+    saves: list[tuple[Buffer, Buffer]] = []
+    saved: set[Buffer] = set()
+    sequence: list[tuple[Buffer, Buffer]] = []
+    while pending:
+        for index, (target, _) in enumerate(pending):
+            if all(s is not target or s in saved for i, (_, s) in enumerate(pending) if i != index):
+                sequence.append(pending.pop(index))
+                break
+        else:
+            blocked = pending[0][0]
+            saves.append((blocked, blocked))
+            saved.add(blocked)
+    return saves, sequence
+
+
+def _tile_type(value: Value) -> TileType:
+    if not isinstance(value.type, TileType):
+        raise TypeError(f"{value.name} is no tile")
+    return value.type

@@ -1,0 +1,90 @@
+"""All files of the generated directory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pypto._identity.records import canonical_json
+from pypto.codegen.incore import Kernel, print_kernel
+from pypto.codegen.orchestration import print_orchestration
+from pypto.codegen.rewrites import prepared
+from pypto.codegen.wrapper import print_wrapper
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Function, Param, Program
+from pypto.ir.types import TensorType
+
+SCHEMA = 1
+RUNTIME_ABI = 1
+RUNTIME = "host_build_graph"
+
+
+def generate(program: Program, backend_type: str, execution_mode: str) -> dict[str, bytes]:
+    """The generated directory of a program: relative paths and contents.
+
+    A pure function: equal programs give equal bytes in every process. The program is not changed.
+
+    Args:
+        program: verified, with memory spaces and core types.
+        backend_type: such as ``Ascend910B``.
+        execution_mode: ``sim`` or ``device``.
+
+    Raises:
+        IRError: something in the program has no lowering; the error has its place in the source.
+    """
+    files: dict[str, bytes] = {}
+    kernels: dict[str, tuple[int, Function, Kernel]] = {}
+    entries: list[dict[str, Any]] = []
+    for number, source in enumerate(program.incore_functions()):
+        if source.core is None:
+            raise IRError(f"internal: {source.name} has no core type", source.loc)
+        function = prepared(source)
+        kernel = print_kernel(function)
+        kernels[function.name] = (number, function, kernel)
+        core, name = source.core.value, function.name
+        entry: dict[str, Any] = {
+            "id": number,
+            "name": name,
+            "core": core,
+            "pto": f"ptoas/{name}.pto",
+            "cpp": f"ptoas/{name}.cpp",
+            "source": f"kernels/{core}/{name}.cpp",
+            "binary": f"prebuilt/kernels/{name}.so",
+            "repairs": kernel.repairs,
+            "ops": kernel.ops,
+        }
+        entries.append(entry)
+        files[entry["pto"]] = kernel.pto.encode()
+        files[entry["source"]] = print_wrapper(function, kernel).encode()
+    main = program.entry_function
+    orchestration = f"orchestration/{main.name}.cpp"
+    files[orchestration] = print_orchestration(
+        main, {name: (number, function, kernel.arguments) for name, (number, function, kernel) in kernels.items()}
+    ).encode()
+    config = {
+        "schema": SCHEMA,
+        "entry": main.name,
+        "build_kind": "single_chip",
+        "runtime": RUNTIME,
+        "runtime_abi": RUNTIME_ABI,
+        "backend_type": backend_type,
+        "execution_mode": execution_mode,
+        "params": [_described(p) for p in main.params],
+        "returns": list(main.returns),
+        "orchestration": {"source": orchestration, "binary": f"prebuilt/orchestration/{main.name}.so"},
+        "kernels": entries,
+    }
+    files["kernel_config.json"] = canonical_json(config)
+    return dict(sorted(files.items()))
+
+
+def _described(param: Param) -> dict[str, Any]:
+    type = param.type
+    if isinstance(type, TensorType):
+        return {
+            "name": param.name,
+            "kind": "tensor",
+            "direction": param.direction.value,
+            "dtype": type.dtype.name,
+            "shape": [dim if isinstance(dim, int) else str(dim) for dim in type.shape],
+        }
+    return {"name": param.name, "kind": "scalar", "direction": param.direction.value, "dtype": str(type)}

@@ -1,0 +1,204 @@
+"""The entry as C++ that submits tasks: loops, branches and numbers run on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pypto.codegen import scalars
+from pypto.codegen.tensors import TaskArguments
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Block, Direction, Function, Op, Param, Value
+from pypto.ir.types import ScalarType, TensorType
+from pypto.ir.values import constant_of
+
+_DIRECTIONS = {Direction.In: "in", Direction.Out: "out", Direction.InOut: "inout"}
+
+
+def print_orchestration(function: Function, kernels: Mapping[str, tuple[int, Function, TaskArguments]]) -> str:
+    """Source of the orchestration object.
+
+    Args:
+        function: the entry.
+        kernels: by name: function id, incore function and its tasks' arguments.
+
+    Raises:
+        IRError: the entry uses something that only kernels may.
+    """
+    return _Printer(function, kernels).print()
+
+
+class _Printer:
+    def __init__(self, function: Function, kernels: Mapping[str, tuple[int, Function, TaskArguments]]) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.names: dict[Value, str] = {}
+        self.counter = 0
+        self.lines: list[str] = []
+        self.indent = 1
+
+    def print(self) -> str:
+        for index, param in enumerate(self.function.params):
+            self.parameter(index, param)
+        self.block(self.function.body, ())
+        lines = [
+            '#include "pypto/orchestration.h"',
+            '#include "pypto/scalar.h"',
+            "",
+            "static void orchestrate(pypto::Orchestrator& o) {",
+            *self.lines,
+            "}",
+            "",
+            f"PYPTO_ORCHESTRATION(orchestrate, {len(self.function.params)})",
+            "",
+        ]
+        return "\n".join(lines)
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.indent + text)
+
+    def parameter(self, index: int, param: Param) -> None:
+        name = f"p{index}"
+        self.names[param.value] = name
+        if isinstance(param.type, TensorType):
+            self.line(f"[[maybe_unused]] const pypto::Tensor {name} = o.tensor({index});")
+        elif isinstance(param.type, ScalarType):
+            type = scalars.cpp_type(param.type.dtype)
+            self.line(f"[[maybe_unused]] const {type} {name} = o.scalar<{type}>({index});")
+        else:
+            raise IRError(f"the parameter {param.name} is neither a tensor nor a number", self.function.loc)
+
+    def fresh(self, prefix: str) -> str:
+        self.counter += 1
+        return f"{prefix}{self.counter}"
+
+    def text(self, value: Value, op: Op) -> str:
+        if value not in self.names:
+            raise IRError(f"internal: {value.name} is used before it is computed", op.loc)
+        return self.names[value]
+
+    def block(self, block: Block, targets: tuple[str, ...]) -> None:
+        for op in block.ops:
+            self.operation(op, targets)
+
+    def operation(self, op: Op, targets: tuple[str, ...]) -> None:
+        if op.name.startswith("arith."):
+            self.number(op)
+        elif op.name == "tensor.dim":
+            name = self.fresh("n")
+            self.line(f"const int64_t {name} = {self.text(op.operands[0], op)}.dim({op.attrs['axis']});")
+            self.names[op.result] = name
+        elif op.name == "tensor.create":
+            type = op.result.type
+            dtype = type.dtype.name if isinstance(type, TensorType) else ""
+            name = self.fresh("t")
+            dims = ", ".join(self.text(v, op) for v in op.operands)
+            self.line(f"const pypto::Tensor {name} = o.create(pypto::DType::{dtype}, {{{dims}}});")
+            self.names[op.result] = name
+        elif op.name == "tensor.view":
+            rank = op.attrs["rank"]
+            numbers = [self.text(v, op) for v in op.operands[1:]]
+            name = self.fresh("t")
+            self.line(
+                f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}"
+                f".view({{{', '.join(numbers[:rank])}}}, {{{', '.join(numbers[rank:])}}});"
+            )
+            self.names[op.result] = name
+        elif op.name == "func.call":
+            self.submit(op)
+        elif op.name == "scf.for":
+            self.loop(op)
+        elif op.name == "scf.if":
+            self.branch(op)
+        elif op.name == "scf.yield":
+            self.assign(targets, [self.text(v, op) for v in op.operands])
+        elif op.name != "scf.return":
+            raise IRError(f"not supported: {op.name} outside of a kernel; put it into `with pl.at(...)`", op.loc)
+
+    def number(self, op: Op) -> None:
+        type = op.result.type
+        if op.name == "arith.constant" and isinstance(type, ScalarType):
+            self.names[op.result] = scalars.literal(scalars.Const(op.attrs["value"], type.dtype))
+            return
+        # Operands are variables or literals by now, and have the text that they have.
+        texts = {i: self.text(v, op) for i, v in enumerate(op.operands)}
+        leaves = tuple(
+            scalars.Leaf("arg", i, v.type.dtype) for i, v in enumerate(op.operands) if isinstance(v.type, ScalarType)
+        )
+        expr = scalars.from_op(op, leaves)
+        if op.name in ("arith.floordiv", "arith.mod") and constant_of(op.operands[1]) is None:
+            self.line(f'o.require({texts[1]} != 0, "division by zero");')
+        name = self.fresh("n")
+        self.line(
+            f"const {scalars.cpp_type(expr.dtype)} {name} = {scalars.text(expr, lambda leaf: texts[leaf.index])};"
+        )
+        self.names[op.result] = name
+
+    def assign(self, targets: tuple[str, ...], values: list[str]) -> None:
+        if len(targets) == 1:
+            self.line(f"{targets[0]} = {values[0]};")
+        elif targets:
+            # All at once: a new value may be computed from old ones.
+            saved = [self.fresh("next") for _ in targets]
+            for name, value in zip(saved, values, strict=True):
+                self.line(f"const auto {name} = {value};")
+            for target, name in zip(targets, saved, strict=True):
+                self.line(f"{target} = {name};")
+
+    def variables(self, op: Op, initial: list[str] | None) -> tuple[str, ...]:
+        names: list[str] = []
+        for index, result in enumerate(op.results):
+            if not isinstance(result.type, ScalarType):
+                raise IRError(f"not supported: {result.name} is carried outside of a kernel", op.loc)
+            name = self.fresh("n")
+            start = initial[index] if initial else ""
+            self.line(f"{scalars.cpp_type(result.type.dtype)} {name}{{{start}}};")
+            self.names[result] = name
+            names.append(name)
+        return tuple(names)
+
+    def loop(self, op: Op) -> None:
+        start, stop, step = (self.text(v, op) for v in op.operands[:3])
+        carried = self.variables(op, [self.text(v, op) for v in op.operands[3:]])
+        body = op.regions[0]
+        variable = self.fresh("i")
+        self.names[body.args[0]] = variable
+        for arg, name in zip(body.args[1:], carried, strict=True):
+            self.names[arg] = name
+        if constant_of(op.operands[2]) is None:
+            self.line(f'o.require({step} != 0, "a range has the step 0");')
+        self.line(
+            f"for (int64_t {variable} = {start}; {step} > 0 ? {variable} < {stop} : {variable} > {stop}; "
+            f"{variable} += {step}) {{"
+        )
+        self.indent += 1
+        self.block(body, carried)
+        self.indent -= 1
+        self.line("}")
+
+    def branch(self, op: Op) -> None:
+        results = self.variables(op, None)
+        self.line(f"if ({self.text(op.operands[0], op)}) {{")
+        self.indent += 1
+        self.block(op.regions[0], results)
+        self.indent -= 1
+        if op.regions[1].ops:
+            self.line("} else {")
+            self.indent += 1
+            self.block(op.regions[1], results)
+            self.indent -= 1
+        self.line("}")
+
+    def submit(self, op: Op) -> None:
+        number, callee, arguments = self.kernels[op.attrs["callee"]]
+        text = f"o.submit({number})"
+        for param, value in zip(callee.params, op.operands, strict=True):
+            name = self.text(value, op)
+            if isinstance(param.type, TensorType):
+                text += f".{_DIRECTIONS[param.direction]}({name})"
+            elif isinstance(param.type, ScalarType) and param.type.dtype.is_float:
+                text += f".f32({name})"
+            else:
+                text += f".i64({name})"
+        for extra in arguments.extras:
+            text += f".i64({self.text(op.operands[extra.param], op)}.{extra.what}({extra.axis}))"
+        self.line(f"{text}.at({op.loc.line if op.loc else 0});")

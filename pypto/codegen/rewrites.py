@@ -1,0 +1,122 @@
+"""Rewrites of an incore function in front of code generation, on a copy of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Block, Function, Op, Value
+from pypto.ir.types import TileType
+from pypto.ir.values import defining_op
+
+
+def prepared(function: Function) -> Function:
+    """A copy in which no product has transposed operands: they are loaded the other way round instead.
+
+    Raises:
+        IRError: a transposed operand does not come straight from global memory.
+    """
+    copy = _copied(function)
+    _transpose_loads(copy.body)
+    _drop_unused_loads(copy.body)
+    return copy
+
+
+def _copied(function: Function) -> Function:
+    """A deep copy of the body; parameters and the scalars in types are those of the copy."""
+    values: dict[Value, Value] = {p.value: p.value for p in function.params}
+
+    def mapped(value: Value, owner: Op | Block) -> Value:
+        type = value.type
+        if isinstance(type, TileType):
+            valid = tuple(v if isinstance(v, int) else values.get(v, v) for v in type.valid)
+            type = replace(type, valid=(valid[0], valid[1]))
+        made = Value(value.name, type, owner)
+        values[value] = made
+        return made
+
+    def block(old: Block) -> Block:
+        made = Block()
+        made.args = [mapped(a, made) for a in old.args]
+        for op in old.ops:
+            new = Op(op.name, [values[v] for v in op.operands], [], dict(op.attrs), [], op.loc)
+            new.regions = [block(r) for r in op.regions]
+            new.results = [mapped(r, new) for r in op.results]
+            made.ops.append(new)
+        return made
+
+    return replace(function, body=block(function.body))
+
+
+def _transpose_loads(body: Block) -> None:
+    for block in _blocks(body):
+        for op in list(block.ops):
+            if op.name not in ("tile.matmul", "tile.matmul_acc"):
+                continue
+            first = 1 if op.name == "tile.matmul_acc" else 0
+            for index, attr in ((first, "a_trans"), (first + 1, "b_trans")):
+                if op.attrs.pop(attr, False):
+                    op.operands[index] = _loaded_transposed(body, op.operands[index], op, attr)
+
+
+def _loaded_transposed(body: Block, value: Value, user: Op, attr: str) -> Value:
+    """A tile with the axes of ``value`` swapped, loaded right behind the load that ``value`` comes from."""
+    chain: list[Op] = []
+    op = defining_op(value)
+    while op is not None and op.name == "tile.move":
+        chain.append(op)
+        op = defining_op(op.operands[0])
+    if op is None or op.name != "tile.load":
+        raise IRError(
+            f"not supported: {attr} of a tile that is not loaded straight from a tensor; "
+            "store it to a tensor and load it from there",
+            user.loc,
+        )
+    made = Op(
+        "tile.load",
+        list(op.operands),
+        [],
+        {**op.attrs, "transposed": not op.attrs.get("transposed", False)},
+        [],
+        op.loc,
+    )
+    made.results = [_swapped(op.result, made)]
+    _insert_behind(body, op, made)
+    result = made.result
+    for move in reversed(chain):
+        moved = Op("tile.move", [result], [], dict(move.attrs), [], move.loc)
+        moved.results = [_swapped(move.result, moved)]
+        _insert_behind(body, move, moved)
+        result = moved.result
+    return result
+
+
+def _swapped(value: Value, owner: Op) -> Value:
+    type = value.type
+    if not isinstance(type, TileType):
+        raise TypeError(f"{value.name} is no tile")
+    return Value(value.name, replace(type, shape=type.shape[::-1], valid=type.valid[::-1]), owner)
+
+
+def _insert_behind(body: Block, place: Op, made: Op) -> None:
+    for block in _blocks(body):
+        if place in block.ops:
+            block.ops.insert(block.ops.index(place) + 1, made)
+            return
+
+
+def _drop_unused_loads(body: Block) -> None:
+    """Loads and moves whose result nobody uses any more."""
+    while True:
+        used = {v for block in _blocks(body) for op in block.ops for v in op.operands}
+        dropped = False
+        for block in _blocks(body):
+            kept = [o for o in block.ops if o.name not in ("tile.load", "tile.move") or o.result in used]
+            dropped |= len(kept) != len(block.ops)
+            block.ops[:] = kept
+        if not dropped:
+            return
+
+
+def _blocks(body: Block) -> list[Block]:
+    return [body, *(region for op in body.walk() for region in op.regions)]

@@ -1,0 +1,106 @@
+"""How a tile of the IR stands in on-chip memory: layout, and sizes rounded up to what the hardware takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Loc
+from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, DType, MemorySpace, TileType, Valid
+
+# Names of element types in ptoas' dialect and in C++.
+DIALECT_NAMES: dict[DType, str] = {FP32: "f32", FP16: "f16", INT32: "i32", INT16: "i16", INT8: "i8"}
+CPP_NAMES: dict[DType, str] = {FP32: "float", FP16: "half", INT32: "int32_t", INT16: "int16_t", INT8: "int8_t"}
+
+_BLOCK_BYTES = 32
+_LOCATIONS = {
+    MemorySpace.Vec: "ub",
+    MemorySpace.Mat: "mat",
+    MemorySpace.Left: "left",
+    MemorySpace.Right: "right",
+    MemorySpace.Acc: "acc",
+}
+# Major order of blocks and inside a block, and bytes of a block.
+_LAYOUTS = {
+    MemorySpace.Vec: ("row_major", "none_box", 512),
+    MemorySpace.Mat: ("col_major", "row_major", 512),
+    MemorySpace.Left: ("row_major", "row_major", 512),
+    MemorySpace.Right: ("row_major", "col_major", 512),
+    MemorySpace.Acc: ("col_major", "row_major", 1024),
+}
+
+
+def element_name(dtype: DType, loc: Loc | None = None) -> str:
+    """Name of an element type in ptoas' dialect.
+
+    Raises:
+        IRError: ptoas has none, or it miscompiles the type.
+    """
+    if dtype not in DIALECT_NAMES:
+        raise IRError(f"not supported: {dtype} in device kernels; use {', '.join(d.name for d in DIALECT_NAMES)}", loc)
+    return DIALECT_NAMES[dtype]
+
+
+def round_up(size: int, multiple: int) -> int:
+    """The next multiple."""
+    return -(-size // multiple) * multiple
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Storage of a tile: everything but its valid sizes.
+
+    Attributes:
+        rows, cols: allocated sizes, at least the tile's.
+        column: a column vector, which stands in consecutive memory and in column-major order.
+    """
+
+    memory: MemorySpace
+    dtype: DType
+    rows: int
+    cols: int
+    column: bool = False
+
+    @classmethod
+    def of(cls, type: TileType, loc: Loc | None = None) -> Frame:
+        """The storage for a tile type.
+
+        Raises:
+            IRError: the memory or the element type cannot hold tiles.
+        """
+        element_name(type.dtype, loc)
+        memory, (rows, cols) = type.memory, type.shape
+        if memory is None:
+            raise IRError("internal: a tile without a memory space reached code generation", loc)
+        if memory not in _LOCATIONS:
+            raise IRError(f"not supported: tiles in {memory.value}", loc)
+        per_block = _BLOCK_BYTES // type.dtype.nbytes
+        if memory is MemorySpace.Vec:
+            if cols == 1:
+                return cls(memory, type.dtype, round_up(rows, per_block), 1, True)
+            return cls(memory, type.dtype, rows, round_up(cols, per_block))
+        # Products need equal sizes on both sides, so that every matrix memory rounds alike; one-byte elements fill 32.
+        multiple = 32 if type.dtype in (INT8, INT32) else 16
+        return cls(memory, type.dtype, round_up(rows, multiple), round_up(cols, multiple))
+
+    def as_row(self) -> Frame:
+        """A column vector's memory as one row."""
+        return Frame(self.memory, self.dtype, 1, self.rows)
+
+    def text(self, valid_rows: int | None, valid_cols: int | None) -> str:
+        """Inside of a ``tile_buf`` type; a valid size of ``None`` is given at run time."""
+        block, inner, fractal = _LAYOUTS[self.memory]
+        if self.column:
+            block = "col_major"
+        rows, cols = ("?" if v is None else str(v) for v in (valid_rows, valid_cols))
+        return (
+            f"loc={_LOCATIONS[self.memory]}, dtype={DIALECT_NAMES[self.dtype]}, rows={self.rows}, cols={self.cols}, "
+            f"v_row={rows}, v_col={cols}, blayout={block}, slayout={inner}, fractal={fractal}, pad=0"
+        )
+
+    def fixed(self, valid: tuple[Valid, Valid]) -> tuple[int | None, int | None]:
+        """Valid sizes that stand in the type: only full ones, because ptoas ignores a smaller number there."""
+        return (
+            self.rows if valid[0] == self.rows else None,
+            self.cols if valid[1] == self.cols else None,
+        )

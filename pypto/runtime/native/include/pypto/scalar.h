@@ -1,0 +1,33 @@
+// Scalar arithmetic with Python's meaning, for generated code.
+#pragma once
+
+#include <cstdint>
+
+namespace pypto {
+
+// Rounds towards minus infinity. Generated code computes some quotients that are not used when the divisor is 0.
+inline int64_t floordiv(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
+  const int64_t quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+// Has the sign of the divisor.
+inline int64_t mod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+inline int64_t minimum(int64_t a, int64_t b) { return b < a ? b : a; }
+inline int64_t maximum(int64_t a, int64_t b) { return a < b ? b : a; }
+inline float minimum(float a, float b) { return b < a ? b : a; }
+inline float maximum(float a, float b) { return a < b ? b : a; }
+
+// The nearest 32-bit number: an offset that does not fit stays out of bounds.
+inline int32_t narrow(int64_t value) {
+  return static_cast<int32_t>(minimum(maximum(value, INT32_MIN), INT32_MAX));
+}
+
+}  // namespace pypto
