@@ -1,0 +1,1 @@
+"""Real kernels, each a module with one public entry of the same name."""
