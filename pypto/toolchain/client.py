@@ -25,7 +25,7 @@ class Result:
     def lines(self, limit: int = 6) -> str:
         """The last lines, indented, to end an error message with."""
         said = [line.strip() for line in self.output.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith(("ERROR", "E:", "Err:"))]
+        errors = [line for line in said if line.startswith(("ERROR", "E:", "Err:", "Expected", "Got"))]
         return "".join(f"\n  {line[:300]}" for line in (errors or said)[-limit:])
 
 

@@ -46,14 +46,16 @@ def download_wheel(wheel: LockedFile, into: Path, scratch: Path, progress: Progr
     if done.status == 0 and path.is_file():
         return path
     wanted = f"{wheel.name} {wheel.version} ({wheel.file}, {wheel.size / 1e6:.1f} MB)"
-    if re.search(r"DO NOT MATCH|THESE PACKAGES DO NOT MATCH|hashes", done.output) and "sha256" in done.output:
+    if re.search(r"DO NOT MATCH THE HASHES|Hash mismatch", done.output, re.I):
         raise FetchError(
             f"the package index serves other bytes for {wanted} than the lock names{done.lines(12)}\n"
             "  check pip's index settings (pip config list)"
         )
     if re.search(r"No matching distribution|Could not find a version", done.output) and not _unreachable(done):
+        # pip says the same for a package it does not know and, without retries, for an index it cannot reach.
+        silent = " (or the index cannot be reached)" if "(from versions: none)" in done.output else ""
         raise FetchError(
-            f"the locked file {wheel.file} is not on the package index that pip uses{done.lines(3)}\n"
+            f"the locked file {wheel.file} is not on the package index that pip uses{silent}{done.lines(3)}\n"
             f"  wanted: {wanted}, sha256 {wheel.sha256}\n"
             "  remedies: point pip to an index that carries it (pip config set global.index-url ...); or put the file "
             "into a folder and pass --files DIR; or move the lock to what the index has: python -m pypto.toolchain lock"
