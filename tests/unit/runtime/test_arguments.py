@@ -130,6 +130,13 @@ def test_integers_at_their_limits_and_numpy_scalars(dtype: str, value: Any) -> N
     assert bits == int(value) & (2**64 - 1)
 
 
+def overlapping(arguments: dict[str, Any]) -> np.ndarray:
+    """An output that shares its last bytes with q."""
+    memory = np.zeros(16 * 128 * 4 + 16 * 128 * 2 - 2, np.uint8)
+    arguments["q"] = memory[16 * 128 * 4 - 2 :].view(np.float16).reshape(16, 128)
+    return memory[: 16 * 128 * 4].view(np.float32).reshape(16, 128)
+
+
 BAD: list[tuple[str, Callable[[dict[str, Any]], Any], type[Exception], str]] = [
     # kinds of tensors
     ("q", lambda a: None, TypeError, "is None, expected a FP16 tensor of shape (16, 128)"),
@@ -205,13 +212,6 @@ BAD: list[tuple[str, Callable[[dict[str, Any]], Any], type[Exception], str]] = [
     ("causal", lambda a: 1, TypeError, "is int 1, expected a bool"),
     ("causal", lambda a: np.int8(0), TypeError, "expected a bool"),
 ]
-
-
-def overlapping(arguments: dict[str, Any]) -> np.ndarray:
-    """An output that shares its last bytes with q."""
-    memory = np.zeros(16 * 128 * 4 + 16 * 128 * 2 - 2, np.uint8)
-    arguments["q"] = memory[16 * 128 * 4 - 2 :].view(np.float16).reshape(16, 128)
-    return memory[: 16 * 128 * 4].view(np.float32).reshape(16, 128)
 
 
 @pytest.mark.parametrize(("name", "make", "error", "words"), BAD)

@@ -1,0 +1,36 @@
+// Prints size and offsets of every structure of the C interface, one line each.
+#include <cstddef>
+#include <cstdio>
+
+#include "pypto/abi.h"
+
+#define FIELD(type, name) std::printf(" %s=%zu:%zu", #name, offsetof(pypto::abi::type, name), sizeof(pypto::abi::type::name))
+#define BEGIN(type) std::printf("%s %zu", #type, sizeof(pypto::abi::type))
+#define END() std::printf("\n")
+
+int main() {
+  BEGIN(Argument);
+  FIELD(Argument, kind); FIELD(Argument, dtype); FIELD(Argument, direction); FIELD(Argument, rank);
+  FIELD(Argument, data); FIELD(Argument, scalar); FIELD(Argument, shape); FIELD(Argument, strides); FIELD(Argument, name);
+  END();
+  BEGIN(Kernel);
+  FIELD(Kernel, id); FIELD(Kernel, reserved); FIELD(Kernel, entry); FIELD(Kernel, op); FIELD(Kernel, error);
+  FIELD(Kernel, name);
+  END();
+  BEGIN(RunRequest);
+  FIELD(RunRequest, struct_size); FIELD(RunRequest, abi_version); FIELD(RunRequest, argument_count);
+  FIELD(RunRequest, kernel_count); FIELD(RunRequest, arguments); FIELD(RunRequest, kernels); FIELD(RunRequest, threads);
+  FIELD(RunRequest, flags); FIELD(RunRequest, report_fd); FIELD(RunRequest, reserved);
+  END();
+  BEGIN(RunResult);
+  FIELD(RunResult, struct_size); FIELD(RunResult, status); FIELD(RunResult, task); FIELD(RunResult, kernel_id);
+  FIELD(RunResult, line); FIELD(RunResult, op); FIELD(RunResult, message);
+  END();
+  BEGIN(CrashReport);
+  FIELD(CrashReport, struct_size); FIELD(CrashReport, signal); FIELD(CrashReport, task); FIELD(CrashReport, kernel_id);
+  FIELD(CrashReport, line); FIELD(CrashReport, op); FIELD(CrashReport, buffer); FIELD(CrashReport, reserved);
+  FIELD(CrashReport, offset); FIELD(CrashReport, buffer_size);
+  END();
+  std::printf("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d\n", pypto::abi::kMaxRank,
+              PYPTO_RUNTIME_ABI, pypto::abi::kMessageSize, static_cast<int>(pypto::abi::kChecked));
+}
