@@ -68,26 +68,22 @@ def package_fingerprints(package_root: str | os.PathLike[str]) -> dict[str, Fing
     """
     root = os.path.realpath(package_root)
     try:
-        digests = _read_package(root)
+        return {name: Fingerprint(digest) for name, digest in _read_package(root).items()}
     except (OSError, ValueError) as error:
-        return {
-            name: Fingerprint(None, f"the package in {root} cannot be read: {error}") for name in ("pypto", "runtime")
-        }
-    return {
-        name: Fingerprint(digest) if digest else Fingerprint(None, f"the package in {root} has no files of {name}")
-        for name, digest in digests.items()
-    }
+        unavailable = Fingerprint(None, f"the package in {root} cannot be read: {error}")
+        return {"pypto": unavailable, "runtime": unavailable}
 
 
 @functools.lru_cache(maxsize=8)
-def _read_package(root: str) -> dict[str, str | None]:
+def _read_package(root: str) -> dict[str, str]:
     entries: dict[str, list[list[str]]] = {"pypto": [], "runtime": []}
     for component, relative in package_files(root):
         data = Path(root, relative).read_bytes()
         entries[component].append([relative, hashlib.sha256(data).hexdigest()])
-    return {
-        name: digest_record({"component": name, "files": files}) if files else None for name, files in entries.items()
-    }
+    for component, files in entries.items():
+        if not files:
+            raise ValueError(f"it has no files of {component}")
+    return {name: digest_record({"component": name, "files": files}) for name, files in entries.items()}
 
 
 def _walk(folder: str, relative: str, parents: tuple[tuple[int, int], ...]) -> Iterator[str]:
