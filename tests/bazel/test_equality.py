@@ -27,10 +27,8 @@ from kernels.decode import decode
 from pypto import CacheConfig, RunConfig
 
 assert pypto.__file__.startswith(sys.prefix), pypto.__file__
-decode.warmup(
-    config=RunConfig(backend_type="Ascend910B", execution_mode="sim"),
-    cache=CacheConfig(enabled=True, root=sys.argv[1]),
-)
+cache = CacheConfig(enabled=True, root=sys.argv[1])
+decode.warmup(config=RunConfig(backend_type="Ascend910B", execution_mode="sim", cache_config=cache))
 """
 
 
