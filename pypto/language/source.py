@@ -42,7 +42,7 @@ class KernelSource:
     ) -> None:
         if not isinstance(function, types.FunctionType):
             raise TypeError(f"only plain Python functions can be compiled, not {type(function).__name__}")
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function)  # type: ignore[arg-type]
         self.function: types.FunctionType = function
         self.kind = kind
         self.options = dict(options or {})
@@ -102,10 +102,26 @@ class SourceText:
     node: ast.FunctionDef
     lines: tuple[str, ...] = field(repr=False)
 
-    def loc(self, node: ast.AST) -> Loc:
+    @property
+    def name(self) -> Loc:
+        """Place of the function's name in its `def` line."""
+        line = self.node.lineno - self.first_line + 1
+        column = self.lines[line - 1].index("def ") + 4
+        return Loc(self.function, line, column, line, column + len(self.node.name))
+
+    def parameter(self, name: str) -> Loc:
+        """Place of a parameter."""
+        for argument in (*self.node.args.posonlyargs, *self.node.args.args):
+            if argument.arg == name:
+                return self.loc(argument)
+        return self.name
+
+    def loc(self, node: ast.AST | Loc) -> Loc:
         """Place of a node, relative to the function, columns in characters."""
+        if isinstance(node, Loc):
+            return node
         line = getattr(node, "lineno", self.first_line) - self.first_line + 1
-        end_line = (getattr(node, "end_lineno", None) or getattr(node, "lineno", self.first_line)) - self.first_line + 1
+        end_line = (getattr(node, "end_lineno", None) or self.first_line + line - 1) - self.first_line + 1
         return Loc(
             self.function,
             line,
@@ -122,7 +138,7 @@ class SourceText:
 
     def error(self, message: str, place: ast.AST | Loc, kind: type[CompileError] = KernelSyntaxError) -> CompileError:
         """An error that marks a place of this function."""
-        loc = place if isinstance(place, Loc) else self.loc(place)
+        loc = self.loc(place)
         line = self.lines[loc.line - 1] if 1 <= loc.line <= len(self.lines) else ""
         end = loc.end_column if loc.end_line in (0, loc.line) else len(line)
         return kind(

@@ -1,0 +1,28 @@
+"""From Python source to IR: :func:`parse`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pypto.ir.nodes import FunctionKind, Program
+from pypto.language.parsing.program import ProgramParser
+from pypto.language.signature import ArgSpec
+from pypto.language.source import KernelSource, SourceClosure, collect
+
+
+def parse(entry: KernelSource, arguments: Mapping[str, ArgSpec], closure: SourceClosure | None = None) -> Program:
+    """Parse an entry and everything it calls.
+
+    Args:
+        arguments: what the entry is compiled for, by parameter name; what annotations say completely may be left out.
+        closure: the closure whose record entered the source digest; collected anew if not given.
+
+    Returns:
+        A program in which scopes are still regions of the entry; see :func:`pypto.language.lower.lower`.
+
+    Raises:
+        CompileError: the kernel is wrong; one error with its place.
+    """
+    if entry.kind is not FunctionKind.ORCHESTRATION:
+        raise TypeError(f"{entry.name} is not an entry; compile a function under @pl.jit")
+    return ProgramParser(closure or collect(entry)).parse(arguments)

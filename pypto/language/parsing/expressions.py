@@ -1,0 +1,364 @@
+"""Expressions of a kernel."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from pypto.ir.nodes import FunctionKind, Value
+from pypto.ir.types import BOOL, DType, DynDim, TileType
+from pypto.ir.values import difference
+from pypto.language.errors import KernelNameError
+from pypto.language.parsing import calls
+from pypto.language.parsing.elementwise import apply_binary, negate
+from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.model import (
+    Interval,
+    Model,
+    Unusable,
+    describe,
+    is_number,
+    is_scalar,
+    is_tensor,
+    is_tile,
+)
+from pypto.language.scan import dotted
+from pypto.language.source import Builtin, KernelSource, MathFunction
+from pypto.language.stubs import Operation
+
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+}
+_PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Eq: ("eq", operator.eq),
+    ast.NotEq: ("ne", operator.ne),
+    ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le),
+    ast.Gt: ("gt", operator.gt),
+    ast.GtE: ("ge", operator.ge),
+}
+_BUILTIN_ADVICE = {
+    "range": "use pl.range in a for loop",
+    "min": "use pl.min for scalars, pl.minimum or pl.row_min for tiles",
+    "max": "use pl.max for scalars, pl.maximum or pl.row_max for tiles",
+    "int": "use pl.cast",
+    "float": "use pl.cast",
+    "bool": "write a comparison",
+    "abs": "use pl.abs for tiles",
+    "sum": "use pl.row_sum or pl.col_sum",
+    "round": "use pl.cast with a mode",
+    "len": "use .shape",
+    "enumerate": "use pl.range",
+    "print": "kernels cannot print",
+}
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Model:
+    """What an expression stands for; appends the operations it needs."""
+    if isinstance(node, ast.Constant):
+        return _constant(frame, node)
+    if isinstance(node, ast.Name):
+        return lookup(frame, node)
+    if isinstance(node, ast.Attribute):
+        return _attribute(frame, node)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return tuple(evaluate(frame, item) for item in node.elts)
+    if isinstance(node, ast.BinOp):
+        return _binary(frame, node)
+    if isinstance(node, ast.UnaryOp):
+        return _unary(frame, node)
+    if isinstance(node, ast.Compare):
+        return _compare(frame, node)
+    if isinstance(node, ast.BoolOp):
+        return _bool_op(frame, node)
+    if isinstance(node, ast.IfExp):
+        return _if_expression(frame, node)
+    if isinstance(node, ast.Call):
+        return _call(frame, node)
+    if isinstance(node, ast.Subscript):
+        return _subscript(frame, node)
+    raise frame.syntax_error("a slice can only stand inside [ ]", node)
+
+
+def _constant(frame: Frame, node: ast.Constant) -> Model:
+    value = node.value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise frame.syntax_error(f"a constant of type {type(value).__name__} is not part of the language", node)
+
+
+def lookup(frame: Frame, node: ast.Name) -> Model:
+    """What a name stands for here."""
+    if node.id in frame.env:
+        model = frame.env[node.id]
+        if isinstance(model, Unusable):
+            raise frame.error(f"{node.id} {model.reason}", node, KernelNameError)
+        return model
+    if node.id in frame.source.values:
+        return frame.source.values[node.id]
+    raise frame.error(f"{node.id} is read before it is assigned", node, KernelNameError)
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Model:
+    path = dotted(node)
+    if path is not None and path[0] not in frame.env:
+        for length in range(len(path), 0, -1):
+            key = ".".join(path[:length])
+            if key in frame.source.values:
+                model = frame.source.values[key]
+                for attribute in path[length:]:
+                    model = _member(frame, model, attribute, node)
+                return model
+    return _member(frame, evaluate(frame, node.value), node.attr, node)
+
+
+def _member(frame: Frame, model: Model, attribute: str, node: ast.Attribute) -> Model:
+    if is_tensor(model):
+        if attribute == "shape":
+            return frame.dims(model, node)
+        if attribute == "dtype":
+            return model.type.dtype
+    elif is_tile(model):
+        if attribute in ("shape", "dtype"):
+            return getattr(model.type, attribute)
+    elif is_scalar(model) and attribute == "dtype":
+        return model.type.dtype
+    what = describe(model)
+    if is_tensor(model) or is_tile(model):
+        raise frame.error(f"{what} has no attribute {attribute}; it has shape and dtype", node, KernelNameError)
+    raise frame.error(f"{what} has no attribute {attribute}", node, KernelNameError)
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Model:
+    sign = _SIGNS.get(type(node.op))
+    if sign is None:
+        advice = "; use pl.matmul" if isinstance(node.op, ast.MatMult) else ""
+        raise frame.syntax_error(f"the operator {type(node.op).__name__} is not part of the language{advice}", node)
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    return apply_binary(frame, sign, left, right, node)
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Model:
+    model = evaluate(frame, node.operand)
+    if isinstance(node.op, ast.USub):
+        return negate(frame, model, node)
+    if isinstance(node.op, ast.UAdd) and (is_number(model) or is_scalar(model)):
+        return model
+    if isinstance(node.op, ast.Not):
+        if is_number(model):
+            return not model
+        return frame.op("arith.not", [condition_value(frame, model, node)], node).result
+    raise frame.syntax_error(f"the operator {type(node.op).__name__} does not take {describe(model)}", node)
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Model:
+    models = [evaluate(frame, part) for part in (node.left, *node.comparators)]
+    result: Model = True
+    for op, left, right in zip(node.ops, models, models[1:], strict=False):
+        part = _compare_two(frame, op, left, right, node)
+        result = part if result is True else _both(frame, "and", result, part, node)
+    return result
+
+
+def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: ast.Compare) -> Model:
+    if type(op) not in _PREDICATES:
+        raise frame.syntax_error(f"the comparison {type(op).__name__} is not part of the language", node)
+    pred, python = _PREDICATES[type(op)]
+    left, right = (frame.dimension(m, node) if isinstance(m, DynDim) else m for m in (left, right))
+    if is_scalar(left) or is_scalar(right):
+        dtype = scalar_dtype(frame, left, right, node)
+        operands = [frame.scalar(m, dtype, node, "an operand") for m in (left, right)]
+        return frame.op("arith.cmp", operands, node, pred=pred).result
+    plain = (bool, int, float, str, DType)
+    if isinstance(left, plain) and isinstance(right, plain) and (pred in ("eq", "ne") or _ordered(left, right)):
+        return python(left, right)
+    if left is None or right is None or isinstance(left, plain) or isinstance(right, plain):
+        raise frame.error(f"cannot compare {describe(left)} with {describe(right)}", node)
+    raise frame.error(f"cannot compare {describe(left)} with {describe(right)}; only scalars compare", node)
+
+
+def _ordered(left: Model, right: Model) -> bool:
+    return (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str))
+
+
+def scalar_dtype(frame: Frame, left: Model, right: Model, node: ast.AST) -> DType:
+    """The dtype in which a scalar is combined with another scalar or number."""
+    if is_scalar(left) and is_scalar(right):
+        dtype = frame.common_dtype(left.type.dtype, right.type.dtype)
+        if dtype is None:
+            raise frame.error(
+                f"{left.type.dtype} and {right.type.dtype} do not mix; convert one of them with pl.cast", node
+            )
+        return dtype
+    scalar, other = (left, right) if is_scalar(left) else (right, left)
+    if not is_number(other):
+        raise frame.error(f"cannot combine {describe(left)} with {describe(right)}", node)
+    result: DType = scalar.type.dtype
+    return result
+
+
+def condition_value(frame: Frame, model: Model, node: ast.AST) -> Value:
+    """A run-time condition."""
+    if is_scalar(model) and model.type.dtype == BOOL:
+        value: Value = model
+        return value
+    if isinstance(model, bool):
+        return frame.scalar(model, BOOL, node, "a condition")
+    advice = "; write a comparison such as n != 0" if is_scalar(model) else ""
+    raise frame.error(f"a condition must be a comparison of scalars, not {describe(model)}{advice}", node)
+
+
+def _both(frame: Frame, name: str, left: Model, right: Model, node: ast.AST) -> Model:
+    if is_number(left) and is_number(right):
+        return (left and right) if name == "and" else (left or right)
+    for known, other in ((left, right), (right, left)):
+        if isinstance(known, bool):
+            return other if known is (name == "and") else known
+    operands = [condition_value(frame, m, node) for m in (left, right)]
+    return frame.op(f"arith.{name}", operands, node).result
+
+
+def _bool_op(frame: Frame, node: ast.BoolOp) -> Model:
+    name = "and" if isinstance(node.op, ast.And) else "or"
+    result = evaluate(frame, node.values[0])
+    for part in node.values[1:]:
+        result = _both(frame, name, result, evaluate(frame, part), node)
+    return result
+
+
+def _if_expression(frame: Frame, node: ast.IfExp) -> Model:
+    condition = evaluate(frame, node.test)
+    if is_number(condition):
+        return evaluate(frame, node.body if condition else node.orelse)
+    chosen = condition_value(frame, condition, node.test)
+    left, right = evaluate(frame, node.body), evaluate(frame, node.orelse)
+    for model in (left, right):
+        if not is_scalar(model) and not is_number(model):
+            raise frame.error(
+                f"`a if c else b` chooses between scalars, not {describe(model)}; use an if statement", node
+            )
+    if is_number(left) and is_number(right):
+        dtype = frame.common_dtype(frame.default_dtype(left), frame.default_dtype(right))
+        if dtype is None:
+            raise frame.error(f"cannot choose between {describe(left)} and {describe(right)}", node)
+    else:
+        dtype = scalar_dtype(frame, left, right, node)
+    operands = [frame.scalar(m, dtype, node, "a choice") for m in (left, right)]
+    return frame.op("arith.select", [chosen, *operands], node).result
+
+
+def _call(frame: Frame, node: ast.Call) -> Model:
+    target = evaluate(frame, node.func)
+    if isinstance(target, Builtin):
+        raise frame.syntax_error(
+            f"Python's {target.name}() is not part of the language; {_BUILTIN_ADVICE[target.name]}", node
+        )
+    if isinstance(target, Operation) and target.name in ("range", "at"):
+        form = "for i in pl.range(...):" if target.name == "range" else "with pl.at(...):"
+        raise frame.syntax_error(f"pl.{target.name} can only stand in `{form}`", node)
+    args = [evaluate(frame, arg) for arg in node.args]
+    kwargs = {k.arg: evaluate(frame, k.value) for k in node.keywords if k.arg is not None}
+    if isinstance(target, Operation):
+        return calls.call_operation(frame, target, args, kwargs, node)
+    if isinstance(target, MathFunction):
+        return _call_math(frame, target, args, kwargs, node)
+    if isinstance(target, KernelSource):
+        return call_function(frame, target, args, kwargs, node)
+    raise frame.error(f"{describe(target)} cannot be called", node)
+
+
+def _call_math(
+    frame: Frame, target: MathFunction, args: list[Model], kwargs: dict[str, Model], node: ast.Call
+) -> Model:
+    if kwargs or not all(is_number(a) for a in args):
+        raise frame.error(
+            f"math.{target.name} takes numbers known while compiling; for tiles use the operation of pl", node
+        )
+    try:
+        return target(*args)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise frame.error(f"math.{target.name} cannot be computed: {error}", node) from None
+
+
+def call_function(
+    frame: Frame, target: KernelSource, args: list[Model], kwargs: dict[str, Model], node: ast.Call
+) -> Model:
+    """A call of another kernel."""
+    if target.kind is not FunctionKind.INCORE:
+        raise frame.syntax_error(f"{target.name} is an entry; an entry calls functions under @pl.jit.incore only", node)
+    if frame.on_core:
+        where = "inside a scope" if frame.in_scope else "in a function under @pl.jit.incore"
+        raise frame.syntax_error(f"{target.name} is called {where}; call it from the entry, outside of any scope", node)
+    return frame.program.call(frame, target, args, kwargs, node)
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Model:
+    base = evaluate(frame, node.value)
+    if isinstance(base, tuple):
+        return _item(frame, base, node)
+    if is_tensor(base):
+        offsets, sizes = window(frame, base, node)
+        with frame.at(node):
+            return frame.builder.view(base, offsets, sizes, hint=base.name)
+    if is_tile(base):
+        offsets, sizes = window(frame, base, node)
+        shape = [frame.known(s, node, "the size of a slice of a tile") for s in sizes]
+        return calls.slice_tile(frame, base, (shape[0], shape[1]), (offsets[0], offsets[1]), None, node)
+    raise frame.error(f"{describe(base)} has no elements", node)
+
+
+def _item(frame: Frame, base: tuple[Model, ...], node: ast.Subscript) -> Model:
+    if isinstance(node.slice, ast.Slice):
+        raise frame.error("a tuple is not sliced in a kernel; name its items", node)
+    index = frame.known(evaluate(frame, node.slice), node, "the index of a tuple")
+    if not -len(base) <= index < len(base):
+        raise frame.error(f"there is no item {index} in a tuple of {len(base)}", node)
+    return base[index]
+
+
+def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value], list[int | Value]]:
+    """Offsets and sizes of ``base[lower:upper, ...]``; sizes are numbers where they can be known."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    dims: tuple[Model, ...] = base.type.shape if isinstance(base.type, TileType) else frame.dims(base, node)
+    if len(parts) > len(dims):
+        raise frame.error(f"{describe(base)} has {len(dims)} dimensions, not {len(parts)}", node)
+    offsets: list[Value] = []
+    sizes: list[int | Value] = []
+    for axis, dim in enumerate(dims):
+        part = parts[axis] if axis < len(parts) else None
+        if part is None:
+            interval = Interval(None, None)
+        elif isinstance(part, ast.Slice):
+            interval = _interval(frame, part)
+        else:
+            raise frame.error(
+                "a single element is not supported in a subscript; write i:i+1 to keep the dimension", part
+            )
+        place = part if part is not None else node
+        lower = 0 if interval.lower is None else interval.lower
+        upper = dim if interval.upper is None else interval.upper
+        for bound in (lower, upper):
+            if isinstance(bound, int) and bound < 0:
+                raise frame.error(f"the bound {bound} is negative; count from the start", place)
+        start = frame.index(lower, place, "a bound of a slice")
+        end = frame.index(upper, place, "a bound of a slice")
+        size = difference(end, start)
+        if size is not None and size <= 0:
+            raise frame.error("the slice is empty", place)
+        offsets.append(start)
+        sizes.append(frame.op("arith.sub", [end, start], place).result if size is None else size)
+    return offsets, sizes
+
+
+def _interval(frame: Frame, node: ast.Slice) -> Interval:
+    if node.step is not None:
+        raise frame.error("a slice with a step is not supported", node)
+    lower, upper = (None if part is None else evaluate(frame, part) for part in (node.lower, node.upper))
+    return Interval(lower, upper)

@@ -1,0 +1,187 @@
+"""Parsing an entry and the functions it calls into one program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from pypto.ir.builder import Builder
+from pypto.ir.nodes import Block, Direction, Function, Param, Program, Value
+from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
+from pypto.language.errors import KernelTypeError
+from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
+from pypto.language.parsing.statements import Statements
+from pypto.language.signature import ArgSpec, Signature, SignatureParam
+from pypto.language.source import FunctionSource, KernelSource, SourceClosure
+
+# The types of a function's parameters; a run-time dimension of an argument counts as dynamic.
+_Key = tuple[int, tuple[Type, ...]]
+
+
+class ProgramParser:
+    """Collects the functions of one program while they are parsed."""
+
+    def __init__(self, closure: SourceClosure) -> None:
+        self.closure = closure
+        self.functions: dict[str, Function] = {}
+        self._done: dict[_Key, Function] = {}
+        self._names: set[str] = set()
+
+    def parse(self, arguments: Mapping[str, ArgSpec]) -> Program:
+        """Parse the entry for the given arguments."""
+        source = self.closure.functions[0]
+        kernel = source.kernel
+        signature = Signature.of(kernel)
+        types = [_entry_type(kernel, p, arguments.get(p.name)) for p in signature.params]
+        unknown = [name for name in arguments if name not in {p.name for p in signature.params}]
+        if unknown:
+            raise kernel.text.error(f"{kernel.name} has no parameter {unknown[0]}", kernel.text.name, KernelTypeError)
+        name = self._new_name(kernel.name)
+        entry = self._function(source, name, signature, types)
+        return Program(name, {name: entry, **self.functions})
+
+    def call(
+        self, frame: Frame, target: KernelSource, args: list[Model], kwargs: dict[str, Model], node: ast.Call
+    ) -> Model:
+        """Append a call of an incore function; parse it if it is new for these argument types."""
+        signature = Signature.of(target)
+        bound = _bind(frame, target, signature, args, kwargs, node)
+        operands: list[Value] = []
+        types: list[Type] = []
+        for param, (model, place) in zip(signature.params, bound, strict=True):
+            value, type = _argument(frame, target, param, model, place)
+            operands.append(value)
+            types.append(type)
+        key = (id(target), tuple(types))
+        function = self._done.get(key)
+        if function is None:
+            name = self._new_name(target.name)
+            function = self._function(self.closure.of(target), name, signature, types)
+            self.functions[name] = function
+            self._done[key] = function
+        frame.op("func.call", operands, node, callee=function.name)
+        results = tuple(operands[index] for index in function.returns)
+        if not results:
+            return ResultsOfNothing(target.name)
+        return results[0] if len(results) == 1 else results
+
+    def _new_name(self, name: str) -> str:
+        base = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        candidate, number = base, 2
+        while candidate in self._names:
+            candidate, number = f"{base}_{number}", number + 1
+        self._names.add(candidate)
+        return candidate
+
+    def _function(self, source: FunctionSource, name: str, signature: Signature, types: list[Type]) -> Function:
+        kernel = source.kernel
+        body = Block()
+        params = [
+            Param(Value(p.name, type, body), p.direction) for p, type in zip(signature.params, types, strict=True)
+        ]
+        loc = kernel.text.loc(kernel.text.name)
+        function = Function(name, kernel.kind, params, body, loc=loc)
+        frame = Frame(self, source, function, Builder(body, loc))
+        frame.env.update({p.name: p.value for p in params})
+        function.returns = Statements(frame, kernel.text.node.body).parse()
+        return function
+
+
+def _entry_type(kernel: KernelSource, param: SignatureParam, given: ArgSpec | None) -> Type:
+    def wrong(message: str) -> Exception:
+        return kernel.text.error(
+            f"argument {param.name}: {message}", kernel.text.parameter(param.name), KernelTypeError
+        )
+
+    if not param.is_tensor:
+        if given is not None and given.shape is not None:
+            raise wrong("a scalar is expected, not a tensor")
+        return ScalarType(param.dtype) if param.dtype is not None else _missing(wrong("needs a dtype"))
+    if given is None:
+        if param.shape is None or param.dtype is None:
+            raise wrong("its shape and dtype are needed; annotate them or give a sample")
+        return TensorType(param.shape, param.dtype)
+    if given.shape is None:
+        raise wrong("a tensor is expected, not a scalar")
+    return _checked(param, given.shape, given.dtype, wrong)
+
+
+def _missing(error: Exception) -> ScalarType:
+    raise error
+
+
+def _checked(param: SignatureParam, shape: tuple[int | DynDim, ...], dtype: DType, wrong: object) -> TensorType:
+    """The type of a tensor argument; what is annotated must fit, and an annotated dynamic dimension stays dynamic."""
+    make_error = wrong if callable(wrong) else TypeError
+    if param.dtype is not None and dtype != param.dtype:
+        raise make_error(f"is {dtype}, but is annotated as {param.dtype}")
+    if param.shape is None:
+        return TensorType(shape, dtype)
+    if len(shape) != len(param.shape):
+        raise make_error(f"has {len(shape)} dimensions, but is annotated with {len(param.shape)}")
+    dims: list[int | DynDim] = []
+    for axis, (size, annotated) in enumerate(zip(shape, param.shape, strict=True)):
+        if isinstance(annotated, int) and size != annotated:
+            raise make_error(f"axis {axis} is {size}, but is annotated as {annotated}")
+        dims.append(annotated)
+    return TensorType(tuple(dims), dtype)
+
+
+def _bind(
+    frame: Frame,
+    target: KernelSource,
+    signature: Signature,
+    args: list[Model],
+    kwargs: dict[str, Model],
+    node: ast.Call,
+) -> list[tuple[Model, ast.AST]]:
+    names = [p.name for p in signature.params]
+    form = f"{target.name}({', '.join(names)})"
+    if len(args) > len(names):
+        raise frame.error(f"{target.name} takes {len(names)} arguments, got {len(args)}: {form}", node)
+    places: dict[str, ast.AST] = dict(zip(names, node.args, strict=False))
+    models: dict[str, Model] = dict(zip(names, args, strict=False))
+    for keyword in node.keywords:
+        name = keyword.arg or ""
+        if name not in names:
+            raise frame.error(f"{target.name} has no parameter {name}: {form}", keyword)
+        if name in models:
+            raise frame.error(f"{target.name} got {name} twice", keyword)
+        models[name], places[name] = kwargs[name], keyword.value
+    for param in signature.params:
+        if param.name not in models:
+            if not param.has_default:
+                raise frame.error(f"{target.name} misses the argument {param.name}: {form}", node)
+            models[param.name], places[param.name] = param.default, node
+    return [(models[name], places[name]) for name in names]
+
+
+def _argument(
+    frame: Frame, target: KernelSource, param: SignatureParam, model: Model, place: ast.AST
+) -> tuple[Value, Type]:
+    """An argument of a call, and the type of the parameter in the called function."""
+    what = f"{target.name}: {param.name}"
+    if not param.is_tensor:
+        dtype = param.dtype
+        if dtype is None or is_tensor(model):
+            raise frame.error(f"{what} must be a scalar, not {describe(model)}", place)
+        if dtype.is_float and isinstance(model, int) and not isinstance(model, bool):
+            model = float(model)
+        return frame.scalar(model, dtype, place, what), ScalarType(dtype)
+    if not is_tensor(model):
+        raise frame.error(f"{what} must be a tensor, not {describe(model)}", place)
+    given = model.type
+    # A size that only the caller knows is read from the argument.
+    shape = tuple(
+        DynDim(f"{param.name}_{axis}") if isinstance(dim, Value) else dim for axis, dim in enumerate(given.shape)
+    )
+
+    def wrong(message: str) -> Exception:
+        return frame.error(f"{what} {message}", place)
+
+    type = _checked(param, shape, given.dtype, wrong)
+    if param.direction is not Direction.In:
+        frame.check_writes(model, place)
+    return model, TensorType(type.shape, type.dtype, given.is_view)

@@ -1,0 +1,423 @@
+"""Statements of a kernel: assignments, loops, conditions, scopes, returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from pypto.ir.nodes import Block, FunctionKind, Value
+from pypto.ir.types import FP32, INDEX, ScalarType, TensorType, TileType, Type
+from pypto.ir.values import same_value
+from pypto.language.annotations import Level
+from pypto.language.parsing import calls
+from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
+from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.liveness import Liveness, stored_names
+from pypto.language.parsing.model import (
+    Model,
+    ResultsOfNothing,
+    Unusable,
+    describe,
+    is_number,
+    is_scalar,
+    is_tensor,
+    is_tile,
+)
+from pypto.language.stubs import Operation
+
+
+class Statements:
+    """Parses the statements of one function into its frame."""
+
+    def __init__(self, frame: Frame, body: Sequence[ast.stmt]) -> None:
+        self.frame = frame
+        self.body = body
+        self.live = Liveness(body)
+
+    def parse(self) -> tuple[int, ...]:
+        """Parse the body; return the indices of the parameters that the function returns."""
+        body = list(self.body)
+        returned: tuple[int, ...] = ()
+        last = body[-1]
+        if isinstance(last, ast.Return):
+            self.block(body[:-1])
+            returned = self._return(last)
+        else:
+            self.block(body)
+        with self.frame.at(self.body[-1]):
+            self.frame.builder.op("scf.return")
+        return returned
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        """Parse statements in order."""
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        """Parse one statement."""
+        if isinstance(node, ast.Expr):
+            self._expression(node)
+        elif isinstance(node, ast.Assign):
+            model = self._value(node.value)
+            for target in node.targets:
+                self._assign(target, model, node)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is None:
+                raise self.frame.syntax_error("a declaration without a value is not part of the language", node)
+            self._assign(node.target, self._value(node.value), node)
+        elif isinstance(node, ast.AugAssign):
+            self._augmented(node)
+        elif isinstance(node, ast.For):
+            self._for(node)
+        elif isinstance(node, ast.If):
+            self._if(node)
+        elif isinstance(node, ast.With):
+            self._with(node)
+        elif isinstance(node, ast.Return):
+            raise self.frame.syntax_error("return must be the last statement of the function", node)
+
+    # Assignments
+
+    def _value(self, node: ast.expr) -> Model:
+        model = evaluate(self.frame, node)
+        if isinstance(model, ResultsOfNothing):
+            raise self.frame.error(f"{model.what} returns nothing; let it return its outputs", node)
+        return model
+
+    def _assign(self, target: ast.expr, model: Model, node: ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            if isinstance(model, Value) and model.name in _PLAIN_NAMES:
+                model.name = target.id
+            self.frame.env[target.id] = model
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            if not isinstance(model, tuple):
+                raise self.frame.error(f"cannot unpack {describe(model)}", node)
+            if len(model) != len(target.elts):
+                raise self.frame.error(f"{len(target.elts)} names for {len(model)} values", node)
+            for part, item in zip(target.elts, model, strict=True):
+                self._assign(part, item, node)
+        elif isinstance(target, ast.Subscript):
+            self._store(target, model, node)
+        else:
+            raise self.frame.syntax_error("only names and slices of tensors can be assigned", target)
+
+    def _store(self, target: ast.Subscript, model: Model, node: ast.stmt) -> None:
+        frame = self.frame
+        tensor = evaluate(frame, target.value)
+        if not is_tensor(tensor):
+            raise frame.error(f"{describe(tensor)} cannot be assigned to in part; only tensors can", target)
+        frame.need_core("an assignment to a tensor", node)
+        frame.check_writes(tensor, target)
+        if is_number(model) or is_scalar(model):
+            raise frame.error("a tensor is assigned tiles; make one with pl.full", node)
+        offsets, sizes = window(frame, tensor, target)
+        tile = frame.tile(model, node, "the assigned value")
+        valid = tile.type.valid if isinstance(tile.type, TileType) else ()
+        lengths = (1,) * (len(sizes) - 2) + (valid if len(sizes) > 1 else valid[1:])
+        for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+            if not same_value(size, length):
+                shown = [str(d) if isinstance(d, int) else d.name for d in (size, length)]
+                raise frame.error(
+                    f"axis {axis} of the slice has {shown[0]} elements, but the tile has {shown[1]} valid ones there",
+                    node,
+                )
+        with frame.at(node):
+            frame.builder.store(tile, tensor, offsets)
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            raise self.frame.syntax_error("an augmented assignment needs a plain name; write a = a + b", node)
+        load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        left = lookup(self.frame, load)
+        binary = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+        if is_tensor(left):
+            raise self.frame.error(
+                f"{node.target.id} is a tensor; assign to a slice of it: {node.target.id}[:] = ...", node
+            )
+        self._assign(node.target, evaluate(self.frame, binary), node)
+
+    def _expression(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):
+            return
+        if not isinstance(node.value, ast.Call):
+            raise self.frame.syntax_error("this expression has no effect; assign it or remove it", node)
+        evaluate(self.frame, node.value)
+
+    # Loops
+
+    def _for(self, node: ast.For) -> None:
+        frame = self.frame
+        if node.orelse:
+            raise frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
+        if not isinstance(node.target, ast.Name):
+            raise frame.syntax_error("a loop has one variable", node.target)
+        start, stop, step = self._bounds(node)
+        carried = self._carried_names(node)
+        inits = [self._initial(name, node) for name in carried]
+        before = dict(frame.env)
+        body = Block([Value(node.target.id, ScalarType(INDEX)), *(Value(v.name, v.type) for v in inits)])
+        for name, arg in zip(carried, body.args[1:], strict=True):
+            arg.name = name
+            frame.env[name] = arg
+        frame.env[node.target.id] = body.args[0]
+        with frame.builder.inside(body):
+            self.block(node.body)
+            last = [self._last(name, init, node) for name, init in zip(carried, inits, strict=True)]
+            frame.op("scf.yield", last, node)
+        with frame.at(node):
+            made = frame.builder.op("scf.for", [start, stop, step, *inits], {"kind": "range"}, regions=[body])
+        self._forget(before, [*stored_names(node.body), node.target.id], node)
+        for name, result in zip(carried, made.results, strict=True):
+            result.name = name
+            frame.env[name] = result
+
+    def _bounds(self, node: ast.For) -> tuple[Value, Value, Value]:
+        frame, call = self.frame, node.iter
+        target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name != "range":
+            raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
+        for keyword in call.keywords:
+            raise frame.syntax_error(
+                f"pl.range: {keyword.arg} is not supported; names that are rebound in the body are carried", keyword
+            )
+        if not 1 <= len(call.args) <= 3:
+            raise frame.error(f"pl.range takes 1 to 3 arguments, got {len(call.args)}", call)
+        models = [evaluate(frame, arg) for arg in call.args]
+        start, stop, step = {1: (0, *models, 1), 2: (*models, 1), 3: tuple(models)}[len(models)]
+        if frame.known(step, call, "pl.range: step") <= 0:
+            raise frame.error("pl.range: step must be positive", call)
+        values = [
+            frame.index(m, call, f"pl.range: {what}") for m, what in ((start, "start"), (stop, "stop"), (step, "step"))
+        ]
+        return values[0], values[1], values[2]
+
+    def _carried_names(self, node: ast.For) -> list[str]:
+        """Names that the body rebinds and that are read in the next turn or after the loop."""
+        needed = self.live.entering_body(node) | self.live.after(node)
+        names = []
+        for name in stored_names(node.body):
+            if name not in needed or name not in self.frame.env:
+                continue
+            if isinstance(node.target, ast.Name) and name == node.target.id:
+                raise self.frame.error(f"the loop variable {name} is assigned in the body; use another name", node)
+            model = self.frame.env[name]
+            if is_number(model) or is_scalar(model) or is_tile(model):
+                names.append(name)
+        return names
+
+    def _initial(self, name: str, node: ast.For) -> Value:
+        model = self.frame.env[name]
+        if is_number(model):
+            return self.frame.scalar(model, self.frame.default_dtype(model), node, name)
+        value: Value = model
+        return value
+
+    def _last(self, name: str, init: Value, node: ast.For) -> Value:
+        """The value a carried name has at the end of the body; it must keep the type it began with."""
+        frame, model = self.frame, self.frame.env[name]
+        if isinstance(init.type, ScalarType) and (is_number(model) or is_scalar(model)):
+            dtype = init.type.dtype
+            given = model.type.dtype if is_scalar(model) else frame.default_dtype(model)
+            if given == dtype or (given.is_integer and dtype.is_integer):
+                return frame.scalar(model, dtype, node, name)
+        elif isinstance(model, Value) and same_type(init.type, model.type):
+            return model
+        raise frame.error(
+            f"{name} is carried by the loop and changes from {describe(init)}{_valid_text(init)} to "
+            f"{describe(model)}{_valid_text(model)}; "
+            "let it begin and end with one type" + (", such as 0.0" if init.type == ScalarType(INDEX) else ""),
+            node,
+        )
+
+    def _forget(self, before: dict[str, Model], names: Sequence[str], node: ast.For) -> None:
+        """After a loop: names that only its body knows are unusable, tensors must be what they were."""
+        reason = "is assigned only inside a loop; give it a value before the loop"
+        env = self.frame.env
+        for name in names:
+            if name not in env:
+                continue
+            old, new = before.get(name), env[name]
+            if old is None and name not in before:
+                env[name] = Unusable(reason)
+            elif old is not new:
+                if is_tensor(old) and name in self.live.after(node):
+                    raise self.frame.error(
+                        f"{name} is a tensor and stands for another one after the loop; use two names", node
+                    )
+                if not (isinstance(new, Value) or is_number(new)) and name in self.live.after(node):
+                    raise self.frame.error(f"{name} changes in the loop from {describe(old)} to {describe(new)}", node)
+                env[name] = Unusable(reason)
+
+    # Conditions
+
+    def _if(self, node: ast.If) -> None:
+        frame = self.frame
+        condition = evaluate(frame, node.test)
+        if is_number(condition):
+            self.block(node.body if condition else node.orelse)
+            return
+        chosen = condition_value(frame, condition, node.test)
+        before = dict(frame.env)
+        branches: list[tuple[Block, dict[str, Model]]] = []
+        for statements in (node.body, node.orelse):
+            frame.env = dict(before)
+            block = Block()
+            with frame.builder.inside(block):
+                self.block(statements)
+            branches.append((block, frame.env))
+        frame.env = before
+        live = self.live.after(node)
+        merged: list[tuple[str, list[Value]]] = []
+        for name in stored_names([*node.body, *node.orelse]):
+            models = [env.get(name, Unusable("")) for _, env in branches]
+            if any(isinstance(model, Unusable) for model in models):
+                frame.env[name] = Unusable("is not assigned in both branches of an if; give it a value before")
+            elif _same_model(*models):
+                frame.env[name] = models[0]
+            elif name in live:
+                merged.append((name, self._merge(name, models, [block for block, _ in branches], node)))
+            else:
+                frame.env[name] = Unusable("is assigned only inside an if; give it a value before")
+        for position, (block, _) in enumerate(branches):
+            with frame.builder.inside(block):
+                frame.op("scf.yield", [values[position] for _, values in merged], node)
+        types = [values[0].type for _, values in merged]
+        with frame.at(node):
+            made = frame.builder.op("scf.if", [chosen], types=types, regions=[block for block, _ in branches])
+        for (name, _), result in zip(merged, made.results, strict=True):
+            result.name = name
+            frame.env[name] = result
+
+    def _merge(self, name: str, models: list[Model], blocks: list[Block], node: ast.If) -> list[Value]:
+        frame = self.frame
+        scalars = [is_number(m) or is_scalar(m) for m in models]
+        if all(scalars):
+            known = [m.type.dtype for m in models if is_scalar(m)] or [frame.default_dtype(m) for m in models]
+            dtype = known[0] if len(known) == 1 else frame.common_dtype(*known)
+            if dtype is not None and (dtype == FP32 or not any(isinstance(m, float) for m in models)):
+                values = []
+                for model, block in zip(models, blocks, strict=True):
+                    with frame.builder.inside(block):
+                        number = float(model) if dtype == FP32 and is_number(model) else model
+                        values.append(frame.scalar(number, dtype, node, name))
+                return values
+        elif all(is_tile(m) for m in models) and same_type(models[0].type, models[1].type):
+            return models
+        if any(is_tensor(m) for m in models):
+            raise frame.error(f"{name} stands for different tensors after the if; call or store in each branch", node)
+        shown = [f"{describe(m)}{_valid_text(m)}" for m in models]
+        raise frame.error(
+            f"{name} is {shown[0]} in one branch and {shown[1]} in the other; both must have one type", node
+        )
+
+    # Scopes
+
+    def _with(self, node: ast.With) -> None:
+        frame = self.frame
+        form = "`with pl.at(level=pl.Level.CORE_GROUP):`"
+        if len(node.items) != 1:
+            raise frame.syntax_error(f"only {form} can follow with", node)
+        item = node.items[0]
+        call = item.context_expr
+        target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name != "at":
+            raise frame.syntax_error(f"only {form} can follow with", call)
+        if item.optional_vars is not None:
+            raise frame.syntax_error("a scope has no value; remove `as`", item.optional_vars)
+        if frame.function.kind is FunctionKind.INCORE:
+            raise frame.syntax_error("a function under @pl.jit.incore is a scope already; remove pl.at", call)
+        if frame.in_scope:
+            raise frame.syntax_error("a scope cannot stand inside another scope", call)
+        name = self._scope_name(target, call)
+        before = dict(frame.env)
+        body = Block()
+        frame.in_scope = True
+        with frame.builder.inside(body):
+            self.block(node.body)
+        frame.in_scope = False
+        with frame.at(call):
+            frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
+        self._leave_scope(before, node.body)
+
+    def _scope_name(self, target: Operation, call: ast.Call) -> str:
+        frame = self.frame
+        args = [evaluate(frame, arg) for arg in call.args]
+        kwargs = {k.arg: evaluate(frame, k.value) for k in call.keywords if k.arg is not None}
+        bound = calls.bind(frame, target, args, kwargs, call)
+        level = bound["level"]
+        if level is not Level.CORE_GROUP:
+            raise frame.error(f"pl.at: level must be pl.Level.CORE_GROUP, not {_level_text(level)}", call)
+        for name in bound.given - {"level", "name_hint"}:
+            raise frame.error(f"pl.at: {name} is not supported yet", bound.place(name))
+        hint = bound["name_hint"]
+        if not isinstance(hint, str) or not (hint == "" or (hint.isidentifier() and hint.isascii())):
+            raise frame.error("pl.at: name_hint must be an identifier", bound.place("name_hint"))
+        return hint
+
+    def _leave_scope(self, before: dict[str, Model], body: Sequence[ast.stmt]) -> None:
+        frame = self.frame
+        outside = {id(model) for model in before.values()} | {id(p.value) for p in frame.function.params}
+        for name in stored_names(body):
+            model = frame.env.get(name)
+            if isinstance(model, Value) and id(model) not in outside:
+                what = "tile" if is_tile(model) else "view" if is_tensor(model) else "scalar"
+                frame.env[name] = Unusable(f"is a {what} of a scope that has ended; store it into a tensor there")
+
+    # Returns
+
+    def _return(self, node: ast.Return) -> tuple[int, ...]:
+        frame = self.frame
+        if node.value is None:
+            return ()
+        model = evaluate(frame, node.value)
+        models = model if isinstance(model, tuple) else (model,)
+        places = [node.value] * len(models)
+        if isinstance(node.value, ast.Tuple):
+            places = node.value.elts
+        values = [p.value for p in frame.function.params]
+        returned = []
+        for item, place in zip(models, places, strict=True):
+            if not is_tensor(item) or item not in values:
+                raise frame.error(
+                    f"a function returns its output parameters, not {describe(item)}; store it into a pl.Out parameter",
+                    place,
+                )
+            frame.check_writes(item, place)
+            returned.append(values.index(item))
+        if len(set(returned)) != len(returned):
+            raise frame.error("an output is returned twice", node)
+        return tuple(returned)
+
+
+def _same_model(a: Model, b: Model) -> bool:
+    return a is b or (is_number(a) and type(a) is type(b) and a == b)
+
+
+# Names that builders give when nobody named a value.
+_PLAIN_NAMES = frozenset({"v", "c", "tile", "t", "view", "acc"})
+
+
+def same_type(a: Type, b: Type) -> bool:
+    """Whether two values can stand for one name; tiles whose memory is still open fit any memory."""
+    if isinstance(a, TileType) and isinstance(b, TileType):
+        memories = {m for m in (a.memory, b.memory) if m is not None}
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and len(memories) <= 1
+            and all(same_value(x, y) for x, y in zip(a.valid, b.valid, strict=True))
+        )
+    return a == b and not isinstance(a, TensorType)
+
+
+def _valid_text(model: Model) -> str:
+    if not is_tile(model) or not isinstance(model.type, TileType):
+        return ""
+    memory = f" in {model.type.memory.value}" if model.type.memory else ""
+    if model.type.valid == model.type.shape:
+        return memory
+    return f"{memory} (valid {', '.join(str(v) if isinstance(v, int) else v.name for v in model.type.valid)})"
+
+
+def _level_text(model: Model) -> str:
+    return f"pl.Level.{model.name}" if isinstance(model, Level) else describe(model)
