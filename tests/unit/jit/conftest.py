@@ -1,0 +1,150 @@
+"""A JIT whose build stages write stand-in files, so that the flow of requests is tested without any compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pypto.build.assemble
+import pypto.build.compile_
+import pypto.jit.building
+import pypto.toolchain
+from pypto._identity.records import canonical_json
+from pypto.build.layout import copy_file, generated_files, new_directory, read_config, write_file
+from pypto.ir.nodes import Block, Function, FunctionKind, Program
+from pypto.jit import flow
+from pypto.jit.config import configure_cache
+from pypto.toolchain import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet
+
+KERNELS = """
+import pypto.language as pl
+
+FACTOR = 2.0
+N = pl.dynamic("N")
+
+
+@pl.jit.incore
+def scale(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
+    pl.store(pl.load(x, [0, 0], [16, 64]) * FACTOR, [0, 0], out)
+
+
+@pl.jit
+def annotated(x: pl.Tensor[[N, 64], pl.FP32], count: int, out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
+    scale(x, out)
+    return out
+
+
+@pl.jit
+def open_shape(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    scale(x, out)
+    return out
+"""
+
+
+class Builds:
+    """What the stand-in stages did, and hooks into them."""
+
+    def __init__(self) -> None:
+        self.generated: list[str] = []
+        self.compiled: list[str] = []
+        self.while_generating: Callable[[], None] = lambda: None
+        self.while_compiling: Callable[[], None] = lambda: None
+        self._lock = threading.Lock()
+
+    def forget_objects(self) -> None:
+        """What a new process would know: nothing."""
+        flow._objects.clear()
+
+    def make_toolchain(self, folder: Path, version: str) -> Toolchain:
+        """Another toolchain of empty folders."""
+        return fake_toolchain(folder, version)
+
+    def generate(self, closure: Any, specialization: Any, out: Path) -> Program:
+        with self._lock:
+            self.generated.append(specialization.entry)
+        config = {
+            "schema": 1,
+            "entry": specialization.entry,
+            "build_kind": "single_chip",
+            "execution_mode": specialization.options.execution_mode,
+            "orchestration": {"source": "orchestration/main.cpp", "binary": "prebuilt/orchestration/main.so"},
+            "kernels": [],
+        }
+        root = new_directory(out)
+        write_file(root, "kernel_config.json", canonical_json(config))
+        write_file(root, "orchestration/main.cpp", b"int main() {}\n")
+        self.while_generating()
+        entry = Function(specialization.entry, FunctionKind.ORCHESTRATION, [], Block())
+        return Program(specialization.entry, {specialization.entry: entry})
+
+    def assemble(self, generated: Path, toolchain: Toolchain, out: Path) -> None:
+        new_directory(out)
+
+    def compile(self, generated: Path, assembled: Path, toolchain: Toolchain, out: Path) -> None:
+        config = read_config(generated)
+        with self._lock:
+            self.compiled.append(config["entry"])
+        self.while_compiling()
+        root = new_directory(out)
+        for name in generated_files(config):
+            copy_file(generated / name, root, name)
+        write_file(root, "prebuilt/orchestration/main.so", b"binary")
+        write_file(root, "binary_manifest.json", b"{}")
+
+
+def fake_toolchain(folder: Path, version: str = "1") -> Toolchain:
+    """A toolchain of empty folders."""
+    sets = {}
+    for name in ("gcc", "isa", "ptoas"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        tool = ToolFile("bin/tool", "1" * 64, None)
+        sets[name] = ToolSet(name, version, "0" * 64, "2" * 64, 1, 1, {"tool": tool})
+    return Toolchain(ToolchainDescriptor(sets), Bindings({name: folder / name for name in sets}))
+
+
+@pytest.fixture
+def toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolchain:
+    """The toolchain in force."""
+    made = fake_toolchain(tmp_path / "tools")
+    monkeypatch.setattr(pypto.toolchain, "current", lambda: made)
+    return made
+
+
+@pytest.fixture
+def builds(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Builds]:
+    """Stand-in build stages, in an empty working directory and with no objects of earlier tests."""
+    made = Builds()
+    monkeypatch.setattr(pypto.jit.building, "generate", made.generate)
+    monkeypatch.setattr(pypto.build.assemble, "assemble", made.assemble)
+    monkeypatch.setattr(pypto.build.compile_, "compile_", made.compile)
+    for name in ("PYPTO_CACHE", "PYPTO_CACHE_DIR", "PYPTO_CACHE_READONLY", "PYPTO_BUNDLE_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    configure_cache(None)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    made.forget_objects()
+    yield made
+    configure_cache(None)
+    made.forget_objects()
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Iterator[ModuleType]:
+    """A module of kernels."""
+    path = tmp_path / "sample_kernels.py"
+    path.write_text(KERNELS)
+    spec = importlib.util.spec_from_file_location("sample_kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
