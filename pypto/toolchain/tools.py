@@ -30,7 +30,10 @@ TIMEOUT_VARIABLE = "PYPTO_COMPILER_TIMEOUT"
 DEFAULT_TIMEOUT = 900.0
 
 NATIVE_INCLUDE = "t/pypto/pypto/runtime/native/include"
-ISA_COMPAT_HEADER = "t/pypto/pypto/toolchain/compat/pto_isa_compat.hpp"
+_COMPAT = "t/pypto/pypto/toolchain/compat"
+# Headers in front of the PTO-ISA ones, by core type, and the one behind them.
+_BEFORE_ISA: Mapping[str, tuple[str, ...]] = {"aiv": (), "aic": (f"{_COMPAT}/pto_isa_cube.hpp",)}
+_AFTER_ISA = f"{_COMPAT}/pto_isa_compat.hpp"
 
 CoreType = Literal["aiv", "aic"]
 _CORE_MACROS: Mapping[str, str] = {"aiv": "__DAV_VEC__", "aic": "__DAV_CUBE__"}
@@ -174,13 +177,13 @@ def gcc_compile_incore(
     own += [f"-I{NATIVE_INCLUDE}"]
     if bfloat16:
         own += [
-            "-It/pypto/pypto/toolchain/compat/stdfloat",
+            f"-I{_COMPAT}/stdfloat",
             "-D__STDCPP_BFLOAT16_T__=1",
             "-U__cplusplus",
             "-D__cplusplus=202302L",
         ]
     own += ["-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", f"-D{_CORE_MACROS[core]}"]
-    for header in ("cstdint", "cstddef", "pto/pto-inst.hpp", ISA_COMPAT_HEADER):
+    for header in ("cstdint", "cstddef", *_BEFORE_ISA[core], "pto/pto-inst.hpp", _AFTER_ISA):
         own += ["-include", header]
     return _gcc(toolchain, own, source, output)
 

@@ -78,8 +78,10 @@ def test_a_kernel_is_compiled_for_exactly_one_core(toolchain: Toolchain) -> None
     cube = gcc_compile_incore(toolchain, "w/a.cpp", "w/a.so", core="aic").argv
     assert "-D__DAV_VEC__" in vector and "-D__DAV_CUBE__" not in vector
     assert "-D__DAV_CUBE__" in cube and "-D__DAV_VEC__" not in cube
-    headers = [vector[at + 1] for at, text in enumerate(vector) if text == "-include"]
-    assert headers[:3] == ["cstdint", "cstddef", "pto/pto-inst.hpp"]
+    included = [[argv[at + 1] for at, text in enumerate(argv) if text == "-include"] for argv in (vector, cube)]
+    compat = "t/pypto/pypto/toolchain/compat"
+    assert included[0] == ["cstdint", "cstddef", "pto/pto-inst.hpp", f"{compat}/pto_isa_compat.hpp"]
+    assert included[1] == ["cstdint", "cstddef", f"{compat}/pto_isa_cube.hpp", *included[0][2:]]
     assert vector.index("-It/isa/overlay") < vector.index("-It/isa/include")
     for needed in ("-std=c++23", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", "-shared", "-Wl,--build-id=sha1"):
         assert needed in vector
