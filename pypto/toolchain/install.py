@@ -42,8 +42,8 @@ def fetch_and_unpack(locked: LockedSet, into: Path, files: Path | None = None) -
         raise UnpackError(f"cannot write into {into}: {error.strerror}") from None
     try:
         fetched = fetch_set(locked, scratch, files)
-        with Progress(f"unpacking {locked.name}", locked.size):
-            made = unpack_set(locked, fetched, into)
+        say(f"unpacking {locked.name}")
+        made = unpack_set(locked, fetched, into)
         say(f"{locked.name} {locked.version}: {made.files} files, {megabytes(made.size)}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
