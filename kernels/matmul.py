@@ -19,11 +19,11 @@ def multiply_block(
     c: pl.Out[pl.Tensor[[M, N], pl.FP32]],
 ):
     """One block of the result: ``count`` rows from ``row`` on, BLOCK columns from ``column`` on."""
-    total = pl.create_tile([BLOCK, BLOCK], dtype=pl.FP32, target_memory=pl.MemorySpace.Acc)
-    for k in pl.range(0, K, BLOCK):
+    left = pl.load(a, [row, 0], [BLOCK, BLOCK], valid_shape=[count, BLOCK])
+    total = pl.matmul(left, pl.load(b, [0, column], [BLOCK, BLOCK]))
+    for k in pl.range(BLOCK, K, BLOCK):
         left = pl.load(a, [row, k], [BLOCK, BLOCK], valid_shape=[count, BLOCK])
-        right = pl.load(b, [k, column], [BLOCK, BLOCK])
-        total = pl.matmul_acc(total, left, right, init_cond=k == 0)
+        total = pl.matmul_acc(total, left, pl.load(b, [k, column], [BLOCK, BLOCK]))
     pl.store(total, [row, column], c)
 
 

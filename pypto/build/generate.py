@@ -14,7 +14,9 @@ from pypto.build.layout import new_directory, write_file
 from pypto.build.specialize import SPECIALIZATION_SCHEMA, Specialization
 
 if TYPE_CHECKING:
+    from pypto.ir.errors import IRError
     from pypto.ir.nodes import Program
+    from pypto.language.errors import CompileError
     from pypto.language.source import SourceClosure
 
 REQUEST_SCHEMA = 1
@@ -71,16 +73,29 @@ class RequestRecord:
         if not isinstance(record, dict) or any(record.get(name) != value for name, value in schemas.items()):
             raise BuildError(f"{what} is not a request record that this PyPTO reads; run the generate step again")
         entry, digest, specialization = (record.get(n) for n in ("entry", "source_digest", "specialization"))
-        if not isinstance(entry, str) or not is_digest(digest) or not isinstance(specialization, dict):
+        if not isinstance(entry, str) or not isinstance(digest, str) or not is_digest(digest):
+            raise BuildError(f"{what} is not a complete request record; run the generate step again")
+        if not isinstance(specialization, dict):
             raise BuildError(f"{what} is not a complete request record; run the generate step again")
         return cls(entry, digest, specialization)
 
 
-def lower(closure: SourceClosure, specialization: Specialization) -> Program:
-    """Parse the entry for a specialization; the result is the IR before any pass."""
+def specialized_program(closure: SourceClosure, specialization: Specialization) -> Program:
+    """The typed IR of an entry for a specialization, before any pass.
+
+    Raises:
+        CompileError: the kernel is wrong, with its place.
+    """
     from pypto.language.parser import parse
 
-    return parse(closure, specialization.arguments())
+    return parse(closure.entry, specialization.arguments(), closure)
+
+
+def lowered_program(closure: SourceClosure, specialization: Specialization) -> Program:
+    """The IR that code is generated from, after all passes; raises as `specialized_program`."""
+    from pypto.language.lower import lower
+
+    return lower(specialized_program(closure, specialization), closure)
 
 
 def generate(closure: SourceClosure, specialization: Specialization, out: Path) -> Program:
@@ -90,16 +105,33 @@ def generate(closure: SourceClosure, specialization: Specialization, out: Path) 
 
     Raises:
         CompileError: the kernel is wrong, with its place.
-        BuildError: ``out`` cannot be used, or an option is not supported.
+        BuildError: ``out`` cannot be used.
     """
     from pypto.codegen.generate import generate as generate_files
+    from pypto.ir.errors import IRError
 
-    program = lower(closure, specialization)
-    files = generate_files(program, specialization.options)
+    options = specialization.options
+    program = lowered_program(closure, specialization)
+    try:
+        files = generate_files(program, options.backend_type, options.execution_mode)
+    except IRError as error:
+        raise _placed(closure, error) from None
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])
     return program
+
+
+def _placed(closure: SourceClosure, error: IRError) -> CompileError:
+    """The error with the place in the user's file."""
+    from pypto.language.errors import CompileError
+
+    loc = error.loc
+    if loc is not None:
+        for function in closure.functions:
+            if function.kernel.qualname == loc.function:
+                return function.kernel.text.error(error.message, loc, CompileError)
+    return CompileError(error.message, closure.entry.filename, function=closure.entry.qualname)
 
 
 def request_record(closure: SourceClosure, specialization: Specialization) -> RequestRecord:

@@ -42,17 +42,19 @@ class JITFunction(KernelSource):
             CompileError: the kernel is wrong, with its place.
             BuildError, TypeError: samples that do not fit.
         """
-        from pypto.build.generate import lower
+        from pypto.build.generate import specialized_program
         from pypto.jit.request import capture
 
         request = capture(self, samples, named, config)
-        return lower(request.closure, request.specialization)
+        return specialized_program(request.closure, request.specialization)
 
     def lower(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> Program:
         """The IR that code is generated from, after all passes; otherwise as `specialize`."""
-        from pypto.build.generate import run_passes
+        from pypto.build.generate import lowered_program
+        from pypto.jit.request import capture
 
-        return run_passes(self.specialize(*samples, config=config, **named))
+        request = capture(self, samples, named, config)
+        return lowered_program(request.closure, request.specialization)
 
     def compile(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> CompiledKernel:
         """The compiled kernel for these samples. Runs nothing, and promises generated code only.

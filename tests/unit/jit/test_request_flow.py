@@ -1,4 +1,4 @@
-"""The flow of requests: which of object, bundle, store and build answers, what is counted, and what is written where."""
+"""The flow of requests: what answers a request, what is counted, and what is written where."""
 
 from __future__ import annotations
 
