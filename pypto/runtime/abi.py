@@ -45,6 +45,7 @@ class Kernel(ctypes.Structure):
         ("id", ctypes.c_int32),
         ("reserved", ctypes.c_int32),
         ("entry", ctypes.c_void_p),
+        ("begin", ctypes.c_void_p),
         ("op", ctypes.c_void_p),
         ("error", ctypes.c_void_p),
         ("name", ctypes.c_char_p),
@@ -134,6 +135,7 @@ class Orchestration:
                 Kernel(
                     id=kernel.id,
                     entry=_address(kernel.library, "kernel_entry"),
+                    begin=_address(kernel.library, "pypto_kernel_begin"),
                     op=_address(kernel.library, "pypto_kernel_op"),
                     error=_address(kernel.library, "pypto_kernel_error"),
                     name=kernel.name.encode(),

@@ -15,7 +15,7 @@ from pypto.runtime.kernel_config import MANIFEST_FILE, RUNTIME_ABI, KernelConfig
 
 MANIFEST_SCHEMA = 1
 
-KERNEL_FUNCTIONS = frozenset({"kernel_entry", "pypto_kernel_op", "pypto_kernel_error"})
+KERNEL_FUNCTIONS = frozenset({"kernel_entry", "pypto_kernel_begin", "pypto_kernel_op", "pypto_kernel_error"})
 ORCHESTRATION_FUNCTIONS = frozenset({"pypto_abi_version", "pypto_parameter_count", "pypto_run"})
 
 

@@ -18,8 +18,8 @@ from pypto.runtime import abi, shared_objects
 from pypto.runtime.arguments import BoundArguments
 from pypto.runtime.config import RunConfig
 from pypto.runtime.errors import LoadError, SimulatorCheckError
-from pypto.runtime.kernel_config import KernelConfig, KernelEntry
-from pypto.runtime.program import Locate, place
+from pypto.runtime.kernel_config import KernelConfig
+from pypto.runtime.places import Locate, Place, find_place
 
 _ALIGNMENT = 512
 _MAX_STDERR = 4000
@@ -69,10 +69,9 @@ def run_checked(
         if len(crash) == ctypes.sizeof(abi.CrashReport):
             raise _crash(config, abi.CrashReport.from_buffer_copy(crash), said, locate)
         ended = f"was ended by {_signal_name(-status)}" if status < 0 else f"exited with status {status}"
-        raise SimulatorCheckError(
-            f"{config.entry}: the checked run {ended} without a report{_quoted(said)}",
-            signal=-status if status < 0 else None,
-        )
+        nowhere = find_place(config, -1, -1, 0, locate)
+        message = f"{config.entry}: the checked run {ended} without a report{_quoted(said)}"
+        raise _error(message, nowhere, -status if status < 0 else None)
 
 
 class _Memory:
@@ -145,38 +144,22 @@ def _object_file(stack: contextlib.ExitStack, path: str, content: bytes) -> int:
 
 
 def _breach(config: KernelConfig, result: abi.RunResult, locate: Locate | None) -> SimulatorCheckError:
-    kernel = _kernel(config, result.kernel_id)
-    task = kernel.name if kernel else None
-    line = result.line or None
+    place = find_place(config, result.kernel_id, result.op, result.line, locate)
     message = result.message.decode("utf-8", "replace")
-    where = place(config.entry, line, locate)
-    return SimulatorCheckError(
-        f"{config.entry}: {message} by task '{task}'{where} or one that ran at the same time",
-        task=task,
-        function=config.entry if line else None,
-        line=line,
-    )
+    return _error(f"{config.entry}: {message} by {place.text} or one that ran at the same time", place)
 
 
 def _crash(config: KernelConfig, crash: abi.CrashReport, said: str, locate: Locate | None) -> SimulatorCheckError:
-    kernel = _kernel(config, crash.kernel_id)
-    op = kernel.ops[crash.op] if kernel and 0 <= crash.op < len(kernel.ops) else None
-    function, line = (op.function, op.line) if op else (config.entry, crash.line or None)
-    parts = [f"{config.entry}: "]
-    parts.append(f"task '{kernel.name}'" if kernel else "the orchestration")
-    if op:
-        parts.append(f", operation {op.op}")
-    parts.append(f"{place(function, line, locate)} was ended by {_signal_name(crash.signal)}")
-    parts.append("".join(_touched(config, crash)))
-    parts.append(_quoted(said))
-    return SimulatorCheckError(
-        "".join(parts),
-        task=kernel.name if kernel else None,
-        op=op.op if op else None,
-        function=function if line else None,
-        line=line,
-        signal=crash.signal,
-    )
+    place = find_place(config, crash.kernel_id, crash.op, crash.line, locate)
+    touched = "".join(_touched(config, crash))
+    message = f"{config.entry}: {place.text} was ended by {_signal_name(crash.signal)}{touched}{_quoted(said)}"
+    return _error(message, place, crash.signal)
+
+
+def _error(message: str, place: Place, signal: int | None = None) -> SimulatorCheckError:
+    error = SimulatorCheckError(message, task=place.task, op=place.op, function=place.function, line=place.line)
+    error.signal = signal
+    return error
 
 
 def _touched(config: KernelConfig, crash: abi.CrashReport) -> Iterator[str]:
@@ -192,10 +175,6 @@ def _touched(config: KernelConfig, crash: abi.CrashReport) -> Iterator[str]:
         yield f": it touched memory {-crash.offset} bytes before the start of {what}"
     else:
         yield f": it wrote byte {crash.offset} of {what}, which is an input"
-
-
-def _kernel(config: KernelConfig, kernel_id: int) -> KernelEntry | None:
-    return next((kernel for kernel in config.kernels if kernel.id == kernel_id), None)
 
 
 def _signal_name(number: int) -> str:

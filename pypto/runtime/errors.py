@@ -11,31 +11,7 @@ class DeviceUnavailable(Exception):
     """The program is for an NPU, and there is no device or no driver to run it."""
 
 
-class KernelRunError(Exception):
-    """A run ended with an error that the orchestration or a task reported.
-
-    Attributes:
-        task: name of the kernel that failed; ``None`` when the orchestration itself did.
-        line: line of its call, counted from the first line of the entry function; ``None`` when unknown.
-    """
-
-    def __init__(self, message: str, *, task: str | None = None, line: int | None = None) -> None:
-        super().__init__(message)
-        self.task = task
-        self.line = line
-
-
-class SimulatorCheckError(Exception):
-    """A checked run (``RunConfig(sim_checks=True)``) found a crash, a failed assertion or an access out of bounds.
-
-    Attributes:
-        task: name of the kernel that was running; ``None`` when none was.
-        op: name of the operation that was running, such as ``tile.store``; ``None`` when unknown.
-        function: function that ``line`` counts from; ``None`` when unknown.
-        line: line of the operation, or of the task's call if the operation is unknown; 1 is the function's first line.
-        signal: number of the signal that ended the run; ``None`` when there was none.
-    """
-
+class _PlacedError(Exception):
     def __init__(
         self,
         message: str,
@@ -44,11 +20,31 @@ class SimulatorCheckError(Exception):
         op: str | None = None,
         function: str | None = None,
         line: int | None = None,
-        signal: int | None = None,
     ) -> None:
         super().__init__(message)
         self.task = task
         self.op = op
         self.function = function
         self.line = line
-        self.signal = signal
+
+
+class KernelRunError(_PlacedError):
+    """A run ended with an error that the orchestration or a task reported.
+
+    Attributes:
+        task: name of the kernel that failed; ``None`` when the orchestration itself did.
+        op: name of the operation that failed, such as ``tile.load``; ``None`` when unknown.
+        function: function that ``line`` counts from; ``None`` when the line is unknown.
+        line: line of the operation, else of the task's call; 1 is the function's first line. ``None`` when unknown.
+    """
+
+
+class SimulatorCheckError(_PlacedError):
+    """A checked run (``RunConfig(sim_checks=True)``) found a crash, a failed assertion or an access out of bounds.
+
+    Attributes:
+        task, op, function, line: as in `KernelRunError`.
+        signal: number of the signal that ended the run; ``None`` when there was none.
+    """
+
+    signal: int | None = None

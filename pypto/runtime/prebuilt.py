@@ -10,7 +10,8 @@ from pypto.runtime.abi import LoadedKernel, Orchestration
 from pypto.runtime.binary_manifest import check_loadable, validate_binaries
 from pypto.runtime.errors import DeviceUnavailable, LoadError
 from pypto.runtime.kernel_config import CONFIG_FILE, KernelConfig
-from pypto.runtime.program import CompiledProgram, Locate
+from pypto.runtime.places import Locate
+from pypto.runtime.program import CompiledProgram
 
 
 def load(

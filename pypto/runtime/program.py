@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,10 @@ from pypto.runtime import abi
 from pypto.runtime.config import BackendType, ExecutionMode, RunConfig, platform_name
 from pypto.runtime.errors import KernelRunError
 from pypto.runtime.kernel_config import KernelConfig
+from pypto.runtime.places import Locate, find_place
 
 if TYPE_CHECKING:
     from pypto.runtime.arguments import BoundArguments
-
-Locate = Callable[[str, int], tuple[str, int] | None]
-"""(function, line counted from its first line = 1) -> (file, line in the file), or None when it is not known."""
 
 
 class CompiledProgram:
@@ -119,24 +117,17 @@ class CompiledProgram:
     def _raise_for(self, result: abi.RunResult) -> None:
         if result.status == abi.OK:
             return
-        message = result.message.decode("utf-8", "replace")
-        name = next((kernel.name for kernel in self.config.kernels if kernel.id == result.kernel_id), None)
-        line = result.line or None
-        where = place(self.config.entry, line, self._locate)
-        if name is None:
-            raise KernelRunError(f"{self.config.entry}: {message}")
-        raise KernelRunError(f"{self.config.entry}: task '{name}'{where} failed: {message}", task=name, line=line)
+        place = find_place(self.config, result.kernel_id, result.op, result.line, self._locate)
+        raise KernelRunError(
+            f"{self.config.entry}: {place.text} failed: {result.message.decode('utf-8', 'replace')}",
+            task=place.task,
+            op=place.op,
+            function=place.function,
+            line=place.line,
+        )
 
     def _returned(self, bound: BoundArguments) -> object:
         outputs = tuple(bound.values[index] for index in self.config.returns)
         if not outputs:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
-
-
-def place(function: str, line: int | None, locate: Locate | None) -> str:
-    """`` (function, line N)`` for a message, with the file and its line where they are known; empty without a line."""
-    if line is None:
-        return ""
-    found = locate(function, line) if locate else None
-    return f" ({function}, line {line})" if found is None else f" ({function}, {found[0]}:{found[1]})"

@@ -182,7 +182,7 @@ def test_headers_of_a_shared_object(shared_object: Callable[[str], bytes]) -> No
     data = shared_object("add")
     facts = read_shared_object(data)
     assert facts.machine == os.uname().machine
-    assert facts.functions >= {"kernel_entry", "pypto_kernel_op", "pypto_kernel_error"}
+    assert facts.functions >= {"kernel_entry", "pypto_kernel_begin", "pypto_kernel_op", "pypto_kernel_error"}
     assert facts.build_id is not None and len(facts.build_id) == 40
     for length in range(0, len(data), 997):
         with pytest.raises(ValueError):

@@ -79,20 +79,34 @@ def test_errors_of_the_orchestration(scenarios: CompiledProgram, scenario: int, 
     x, state, out = tables()
     with pytest.raises(KernelRunError) as caught:
         scenarios(scenario, x, state, out, 300)
-    assert str(caught.value).startswith("scenarios: ")
+    assert str(caught.value).startswith("scenarios: the orchestration failed: ")
     assert words in str(caught.value)
     assert (caught.value.task, caught.value.line) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("scenario", "words"), [(1, "kernel threw"), (2, "length above 128"), (3, "an exception of an unknown type")]
+    ("scenario", "words", "place"),
+    [
+        (1, "kernel threw", ("tile.add", "fault", 3)),
+        (2, "length above 128", (None, "scenarios", 4)),
+        (3, "an exception of an unknown type", ("tile.add", "fault", 3)),
+        (30, "writes bytes 96 to 99 of argument 1 of the task, which has 96 bytes", ("tile.store", "fault", 4)),
+        (31, "reads bytes 88 to 99 of argument 1 of the task, which has 96 bytes", ("tile.store", "fault", 4)),
+        (32, "writes argument 0 of the task, which is an input", ("tile.store", "fault", 4)),
+        (33, "reads memory in front of all tensors of the task", ("tile.store", "fault", 4)),
+    ],
 )
-def test_errors_of_a_task(scenarios: CompiledProgram, scenario: int, words: str) -> None:
+def test_errors_of_a_task(
+    scenarios: CompiledProgram, scenario: int, words: str, place: tuple[str | None, str, int]
+) -> None:
     x, state, out = tables()
     with pytest.raises(KernelRunError) as caught:
         scenarios(scenario, x, state, out, 0)
-    assert str(caught.value) == f"scenarios: task 'fault' (scenarios, line 4) failed: {words}"
-    assert (caught.value.task, caught.value.line) == ("fault", 4)
+    op, function, line = place
+    operation = f", operation {op}" if op else ""
+    assert str(caught.value) == f"scenarios: task 'fault'{operation} ({function}, line {line}) failed: {words}"
+    assert (caught.value.task, caught.value.op, caught.value.function, caught.value.line) == ("fault", *place)
+    assert (out == x + 1).all(), "the task before it ran"
     # The thread that reported it goes on without it.
     assert scenarios(0, x, state, out, 0) is out
 

@@ -13,6 +13,8 @@ __attribute__((noinline)) static int64_t recurse(volatile char* outer, int64_t d
   return depth == 0 ? frame[0] : recurse(frame, depth - 1) + frame[0];
 }
 
+static const float* plain(volatile float* tensor) { return const_cast<const float*>(tensor); }
+
 void kernel_entry(int64_t* args) {
   const pypto::Args a{args};
   volatile float* in = a.pointer<float>(0);
@@ -42,6 +44,10 @@ void kernel_entry(int64_t* args) {
     case 21: std::_Exit(3);
     case 22: raise(SIGKILL); break;
     case 23: workspace[15] = 1; break;
+    case 30: PYPTO_OP(2); pypto::bounds::require_inside(plain(state) + count, 4, true); break;
+    case 31: PYPTO_OP(2); pypto::bounds::require_inside(plain(state) + count - 2, 12, false); break;
+    case 32: PYPTO_OP(2); pypto::bounds::require_inside(plain(in), 4, true); break;
+    case 33: PYPTO_OP(2); pypto::bounds::require_inside(reinterpret_cast<float*>(16), 4, false); break;
     case 24: PYPTO_OP(77); std::abort();
   }
 }

@@ -14,7 +14,7 @@ int main() {
   FIELD(Argument, data); FIELD(Argument, scalar); FIELD(Argument, shape); FIELD(Argument, strides); FIELD(Argument, name);
   END();
   BEGIN(Kernel);
-  FIELD(Kernel, id); FIELD(Kernel, reserved); FIELD(Kernel, entry); FIELD(Kernel, op); FIELD(Kernel, error);
+  FIELD(Kernel, id); FIELD(Kernel, reserved); FIELD(Kernel, entry); FIELD(Kernel, begin); FIELD(Kernel, op); FIELD(Kernel, error);
   FIELD(Kernel, name);
   END();
   BEGIN(RunRequest);

@@ -38,11 +38,20 @@ struct Argument {
   const char* name;
 };
 
+// Memory that a task may touch: the addresses of one tensor argument.
+struct Span {
+  uint64_t begin;
+  uint64_t end;
+  int32_t argument;  // position among the task's arguments
+  int32_t writes;    // whether the task may write it
+};
+
 struct Kernel {
   int32_t id;
   int32_t reserved;
   void (*entry)(int64_t* args);
-  int32_t (*op)();         // the calling thread's last PYPTO_OP, -1 before the first
+  void (*begin)(const Span* spans, int32_t count);  // before each entry, on the same thread; the spans outlive the task
+  int32_t (*op)();         // the last PYPTO_OP of the calling thread's task, -1 before the first
   const char* (*error)();  // takes the calling thread's error, nullptr when there is none
   const char* name;
 };

@@ -26,6 +26,7 @@ namespace pypto {
 struct Failure {
   int32_t task;
   abi::Status status;
+  int32_t op;  // the operation that ran, -1 when unknown
   std::string message;
 };
 
@@ -96,18 +97,19 @@ class Executor {
     checks::current = {&kernel, index, task.line};
     std::optional<Failure> failure;
     try {
+      kernel.begin(task.spans.data(), static_cast<int32_t>(task.spans.size()));
       kernel.entry(task.slots.data());
-      if (const char* error = kernel.error()) failure = Failure{index, abi::kTaskFailed, error};
+      if (const char* error = kernel.error()) failure = Failure{index, abi::kTaskFailed, -1, error};
     } catch (const std::exception& error) {
-      failure = Failure{index, abi::kTaskFailed, error.what()};
+      failure = Failure{index, abi::kTaskFailed, kernel.op(), error.what()};
     } catch (...) {
-      failure = Failure{index, abi::kTaskFailed, "an exception of an unknown type"};
+      failure = Failure{index, abi::kTaskFailed, kernel.op(), "an exception of an unknown type"};
     }
     checks::current = {nullptr, -1, 0};
     if (guarded_ != nullptr && !failure && std::any_of(guarded_->begin(), guarded_->end(), [](const Buffer& buffer) {
           return buffer.breached();
         }))
-      failure = Failure{index, abi::kCheckFailed, ""};
+      failure = Failure{index, abi::kCheckFailed, -1, ""};
     return failure;
   }
 

@@ -13,6 +13,7 @@ namespace pypto {
 struct Access {
   Region region;
   int32_t root;
+  int32_t argument;  // position among the task's arguments
   bool writes;
 };
 
@@ -20,6 +21,7 @@ struct Task {
   const abi::Kernel* kernel = nullptr;
   int32_t line = 0;
   std::vector<int64_t> slots;
+  std::vector<abi::Span> spans;
   std::vector<int32_t> successors;
   int32_t waits_for = 0;  // number of tasks that have this one as successor
 };
@@ -35,7 +37,11 @@ class Graph {
     tasks_.back().kernel = &kernel;
     tasks_.back().line = line;
     tasks_.back().slots = std::move(slots);
-    for (const Access& access : accesses) order_after_conflicts(index, access);
+    for (const Access& access : accesses) {
+      tasks_.back().spans.push_back({static_cast<uint64_t>(access.region.begin), static_cast<uint64_t>(access.region.end),
+                                     access.argument, access.writes ? 1 : 0});
+      order_after_conflicts(index, access);
+    }
   }
 
   // Whether the tasks can only run one after the other.

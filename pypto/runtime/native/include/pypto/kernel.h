@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "pypto/abi.h"
+
 namespace pypto {
 
 // The 64-bit argument slots of one task.
@@ -47,6 +49,8 @@ inline double Args::value<double>(int index) const {
 
 #else
 
+#include "pypto/bounds.h"
+
 namespace pypto::note {
 namespace {
 // One pair per shared object and thread: every kernel object is one translation unit.
@@ -55,17 +59,16 @@ thread_local const char* error = nullptr;
 }  // namespace
 }  // namespace pypto::note
 
-extern "C" __attribute__((visibility("default"))) void kernel_entry(int64_t* args);
+PYPTO_EXPORT void kernel_entry(int64_t* args);
 
-// Definitions, not inline ones: the host looks them up, and a kernel object is one translation unit.
-extern "C" __attribute__((visibility("default"))) int32_t pypto_kernel_op() { return pypto::note::op; }
-
-// Takes the error, so that the thread's next task starts without one.
-extern "C" __attribute__((visibility("default"))) const char* pypto_kernel_error() {
-  const char* error = pypto::note::error;
+// Definitions, not inline ones: the host looks them up.
+PYPTO_EXPORT void pypto_kernel_begin(const pypto::abi::Span* spans, int32_t count) {
+  pypto::bounds::allowed = {spans, count};
+  pypto::note::op = -1;
   pypto::note::error = nullptr;
-  return error;
 }
+PYPTO_EXPORT int32_t pypto_kernel_op() { return pypto::note::op; }
+PYPTO_EXPORT const char* pypto_kernel_error() { return pypto::note::error; }
 
 // Notes which entry of the kernel's `ops` in kernel_config.json runs from here on.
 #define PYPTO_OP(n) (::pypto::note::op = (n))

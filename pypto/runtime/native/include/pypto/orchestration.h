@@ -59,7 +59,7 @@ class TaskBuilder {
 
   TaskBuilder& tensor_argument(const Tensor& tensor, bool, bool writes) {
     if (tensor.root() < 0) throw Error(std::string("task '") + kernel_.name + "' got a tensor that was never made");
-    accesses_.push_back({Region::of(tensor), tensor.root(), writes});
+    accesses_.push_back({Region::of(tensor), tensor.root(), static_cast<int32_t>(slots_.size()), writes});
     return i64(static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data())));
   }
 
@@ -287,6 +287,7 @@ inline int32_t run(void (*orchestrate)(Orchestrator&), uint32_t parameters, cons
       result.task = failure->task;
       result.kernel_id = task.kernel->id;
       result.line = task.line;
+      result.op = failure->op;
       set_message(result, failure->message);
     } else {
       result.status = abi::kOk;
