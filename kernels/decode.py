@@ -1,8 +1,8 @@
 """Single-token grouped-query attention over a K and V cache.
 
 One query token of 16 heads attends to ``seq_len`` rows of the cache, block by block, with the softmax computed online:
-whatever the length, on-chip memory holds one block. Matrix products and vector work run on different cores, so each block
-is four tasks that hand their results on through workspaces in global memory.
+whatever the length, on-chip memory holds one block. Matrix products and vector work run on different cores, and each
+block is four tasks that hand their results on through workspaces in global memory.
 """
 
 import pypto.language as pl
