@@ -1,0 +1,141 @@
+"""How much on-chip memory a function needs at least: the tiles that live at the same time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pypto.ir.errors import IRError
+from pypto.ir.limits import ALIGNMENT, capacity
+from pypto.ir.nodes import Block, Function, Loc, Op, Value
+from pypto.ir.rewrite import last_op
+from pypto.ir.types import MemorySpace, TileType
+
+
+class MemoryLimitError(IRError):
+    """Tiles do not fit into an on-chip memory."""
+
+
+@dataclass
+class _Buffer:
+    """A tile's storage; values that a loop carries or an `if` merges share one."""
+
+    name: str
+    type: TileType
+    memory: MemorySpace
+    nbytes: int
+    first: int
+    last: int
+    loc: Loc | None
+
+
+class _Lifetimes:
+    """First and last position of each buffer, in program order; a use inside a loop lasts until its end."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.buffer_of: dict[int, _Buffer] = {}
+        self.buffers: list[_Buffer] = []
+
+    def define(self, value: Value, loc: Loc | None) -> None:
+        type = value.type
+        if not isinstance(type, TileType) or type.memory is None or id(value) in self.buffer_of:
+            return
+        unit = ALIGNMENT[type.memory]
+        nbytes = -(-type.nbytes // unit) * unit
+        buffer = _Buffer(value.name, type, type.memory, nbytes, self.position, self.position, loc)
+        self.buffers.append(buffer)
+        self.buffer_of[id(value)] = buffer
+
+    def share(self, value: Value, other: Value) -> None:
+        buffer = self.buffer_of.get(id(other))
+        if buffer is not None:
+            self.buffer_of[id(value)] = buffer
+
+    def use(self, value: Value) -> None:
+        buffer = self.buffer_of.get(id(value))
+        if buffer is not None:
+            buffer.last = max(buffer.last, self.position)
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.op(op)
+
+    def op(self, op: Op) -> None:
+        self.position += 1
+        for value in op.operands:
+            self.use(value)
+        if op.name == "scf.for":
+            self.loop(op)
+        elif op.name == "scf.if":
+            for result in op.results:
+                self.define(result, op.loc)
+            for region in op.regions:
+                self.block(region)
+            self.position += 1
+            for result in op.results:
+                self.use(result)
+        elif op.name != "scf.yield":
+            for index, result in enumerate(op.results):
+                if index == 0 and op.name in _IN_PLACE:
+                    self.share(result, op.operands[0])
+                self.define(result, op.loc)
+
+    def loop(self, op: Op) -> None:
+        (body,) = op.regions
+        start = self.position
+        for arg, init, result in zip(body.args[1:], op.operands[3:], op.results, strict=True):
+            # The carried buffer may be the initial one, so only one of them counts.
+            self.share(arg, init)
+            self.define(arg, op.loc)
+            self.share(result, arg)
+        outer = list(self.buffers)
+        self.block(body)
+        self.position += 1
+        for value in last_op(body).operands:
+            self.use(value)
+        for buffer in outer:
+            # Read in some turn, so kept for the next one.
+            if buffer.last > start:
+                buffer.last = self.position
+        for result in op.results:
+            self.use(result)
+
+
+_IN_PLACE = frozenset({"tile.matmul_acc", "tile.set_validshape", "tile.reshape"})
+
+
+def check_footprint(function: Function, backend_type: str) -> None:
+    """Refuse a function whose live tiles cannot fit, however they are placed.
+
+    Raises:
+        MemoryLimitError: naming the memory, the sizes and the largest tiles.
+    """
+    lifetimes = _Lifetimes()
+    lifetimes.block(function.body)
+    for memory, limit in capacity(backend_type).items():
+        buffers = [b for b in lifetimes.buffers if b.memory is memory]
+        for buffer in buffers:
+            if buffer.nbytes > limit:
+                raise MemoryLimitError(
+                    f"{_shown(buffer)} does not fit into {memory.value}, which has {_size(limit)}; use a smaller tile",
+                    buffer.loc,
+                )
+        for buffer in buffers:
+            live = [b for b in buffers if b.first <= buffer.first <= b.last]
+            total = sum(b.nbytes for b in live)
+            if total > limit:
+                largest = sorted(live, key=lambda b: -b.nbytes)[:3]
+                raise MemoryLimitError(
+                    f"{function.name} needs {_size(total)} of {memory.value} here, which has {_size(limit)}; "
+                    f"the largest tiles: {', '.join(map(_shown, largest))}; use smaller tiles or fewer at a time",
+                    buffer.loc,
+                )
+
+
+def _shown(buffer: _Buffer) -> str:
+    rows, cols = buffer.type.shape
+    return f"{buffer.name} [{rows}, {cols}] {buffer.type.dtype} ({_size(buffer.nbytes)})"
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes // 1024} KiB" if nbytes % 1024 == 0 else f"{nbytes} bytes"
