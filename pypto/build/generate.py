@@ -14,9 +14,7 @@ from pypto.build.layout import new_directory, write_file
 from pypto.build.specialize import SPECIALIZATION_SCHEMA, Specialization
 
 if TYPE_CHECKING:
-    from pypto.ir.errors import IRError
     from pypto.ir.nodes import Program
-    from pypto.language.errors import CompileError
     from pypto.language.source import SourceClosure
 
 REQUEST_SCHEMA = 1
@@ -95,7 +93,7 @@ def lowered_program(closure: SourceClosure, specialization: Specialization) -> P
     """The IR that code is generated from, after all passes; raises as `specialized_program`."""
     from pypto.language.lower import lower
 
-    return lower(specialized_program(closure, specialization), closure)
+    return lower(closure, specialization.arguments(), specialization.options.backend_type)
 
 
 def generate(closure: SourceClosure, specialization: Specialization, out: Path) -> Program:
@@ -108,30 +106,16 @@ def generate(closure: SourceClosure, specialization: Specialization, out: Path) 
         BuildError: ``out`` cannot be used.
     """
     from pypto.codegen.generate import generate as generate_files
-    from pypto.ir.errors import IRError
+    from pypto.language.lower import errors_at_source
 
     options = specialization.options
     program = lowered_program(closure, specialization)
-    try:
+    with errors_at_source(closure):
         files = generate_files(program, options.backend_type, options.execution_mode)
-    except IRError as error:
-        raise _placed(closure, error) from None
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])
     return program
-
-
-def _placed(closure: SourceClosure, error: IRError) -> CompileError:
-    """The error with the place in the user's file."""
-    from pypto.language.errors import CompileError
-
-    loc = error.loc
-    if loc is not None:
-        for function in closure.functions:
-            if function.kernel.qualname == loc.function:
-                return function.kernel.text.error(error.message, loc, CompileError)
-    return CompileError(error.message, closure.entry.filename, function=closure.entry.qualname)
 
 
 def request_record(closure: SourceClosure, specialization: Specialization) -> RequestRecord:
