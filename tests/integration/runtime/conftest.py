@@ -1,10 +1,8 @@
-"""Hand-written kernels and orchestrations, compiled once per session by the machine's own C++ compiler."""
+"""Hand-written kernels and orchestrations, compiled once per session by the pinned compiler."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,10 @@ from pypto._identity.records import canonical_json
 from pypto.runtime import CompiledProgram
 from pypto.runtime.binary_manifest import write_manifest
 from pypto.runtime.kernel_config import CONFIG_FILE, MANIFEST_FILE, KernelConfig
+from pypto.toolchain import Toolchain
+from pypto.toolchain.tools import Command, gcc_orchestration, private_root
 
 SOURCES = Path(__file__).parent / "native"
-HEADERS = Path(__file__).resolve().parents[3] / "pypto" / "runtime" / "native" / "include"
-FLAGS = ["-std=c++23", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-gnu-unique", f"-I{HEADERS}"]
 
 FAULT_OPS = [
     {"op": "tile.load", "function": "fault", "line": 2, "column": 8},
@@ -35,39 +33,20 @@ SCENARIO_PARAMS = [
 
 
 @pytest.fixture(scope="session")
-def compiler() -> str:
-    found = os.environ.get("CXX") or shutil.which("g++")
-    if found is None:
-        message = "no g++ on PATH (set CXX)"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return found
-
-
-@pytest.fixture(scope="session")
-def executable(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Compile ``native/<name>.cpp`` to a program."""
-
-    def build(name: str) -> Path:
-        output = tmp_path_factory.mktemp("native") / name
-        subprocess.run([compiler, *FLAGS, "-o", output, SOURCES / f"{name}.cpp"], check=True)
-        return output
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def shared_object(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bytes]:
-    """Compile ``native/<name>.cpp``; each is compiled once."""
-    folder = tmp_path_factory.mktemp("native")
+def shared_object(toolchain: Toolchain) -> Callable[[str], bytes]:
+    """Compile ``native/<name>.cpp``, with warnings as errors; each is compiled once."""
+    built: dict[str, bytes] = {}
 
     def build(name: str) -> bytes:
-        output = folder / f"{name}.so"
-        if not output.exists():
-            command = [compiler, *FLAGS, "-O1", "-fPIC", "-shared", "-Wl,--build-id=sha1", "-o", output]
-            subprocess.run([*command, SOURCES / f"{name}.cpp"], check=True)
-        return output.read_bytes()
+        if name not in built:
+            command = gcc_orchestration(toolchain, f"w/{name}.cpp", f"w/{name}.so")
+            argv = [part for part in command.argv if part != "-w"]
+            argv[1:1] = ["-Wall", "-Wextra", "-Werror"]
+            with private_root(toolchain) as root:
+                shutil.copy(SOURCES / f"{name}.cpp", root.work)
+                root.run(Command(tuple(argv), command.env), f"compile {name}")
+                built[name] = (root.work / f"{name}.so").read_bytes()
+        return built[name]
 
     return build
 

@@ -1,14 +1,19 @@
-// Prints size and offsets of every structure of the C interface, one line each.
+// Describes every structure of the C interface, one line each: size, then offset and size of its fields.
 #include <cstddef>
 #include <cstdio>
 
 #include "pypto/abi.h"
 
-#define FIELD(type, name) std::printf(" %s=%zu:%zu", #name, offsetof(pypto::abi::type, name), sizeof(pypto::abi::type::name))
-#define BEGIN(type) std::printf("%s %zu", #type, sizeof(pypto::abi::type))
-#define END() std::printf("\n")
+#define FIELD(type, name) print(" %s=%zu:%zu", #name, offsetof(pypto::abi::type, name), sizeof(pypto::abi::type::name))
+#define BEGIN(type) print("%s %zu", #type, sizeof(pypto::abi::type))
+#define END() print("%s", "\n")
 
-int main() {
+PYPTO_EXPORT void describe_layout(char* text, size_t size) {
+  const auto print = [&](const char* format, auto... values) {
+    const int written = std::snprintf(text, size, format, values...);
+    text += written;
+    size -= static_cast<size_t>(written);
+  };
   BEGIN(Argument);
   FIELD(Argument, kind); FIELD(Argument, dtype); FIELD(Argument, direction); FIELD(Argument, rank);
   FIELD(Argument, data); FIELD(Argument, scalar); FIELD(Argument, shape); FIELD(Argument, strides); FIELD(Argument, name);
@@ -31,6 +36,6 @@ int main() {
   FIELD(CrashReport, line); FIELD(CrashReport, op); FIELD(CrashReport, buffer); FIELD(CrashReport, reserved);
   FIELD(CrashReport, offset); FIELD(CrashReport, buffer_size);
   END();
-  std::printf("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d\n", pypto::abi::kMaxRank,
+  print("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d\n", pypto::abi::kMaxRank,
               PYPTO_RUNTIME_ABI, pypto::abi::kMessageSize, static_cast<int>(pypto::abi::kChecked));
 }

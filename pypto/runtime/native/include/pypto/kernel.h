@@ -70,8 +70,10 @@ PYPTO_EXPORT void pypto_kernel_begin(const pypto::abi::Span* spans, int32_t coun
 PYPTO_EXPORT int32_t pypto_kernel_op() { return pypto::note::op; }
 PYPTO_EXPORT const char* pypto_kernel_error() { return pypto::note::error; }
 
-// Notes which entry of the kernel's `ops` in kernel_config.json runs from here on.
-#define PYPTO_OP(n) (::pypto::note::op = (n))
+// Notes which entry of the kernel's `ops` in kernel_config.json runs from here on. The fences keep the compiler from moving
+// the note past what the operations do, which a signal handler would notice.
+#define PYPTO_OP(n) \
+  (__atomic_signal_fence(__ATOMIC_SEQ_CST), ::pypto::note::op = (n), __atomic_signal_fence(__ATOMIC_SEQ_CST))
 
 // Ends the task with an error (a string literal) unless the condition holds. For the body of kernel_entry only.
 #define PYPTO_REQUIRE(condition, message)   \
