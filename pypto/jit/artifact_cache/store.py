@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar, cast
 
@@ -158,8 +158,14 @@ class ArtifactStore:
             RuntimeError: a builder asks for its own key.
         """
         operation = (str(self.root), str(self.private_root), self.readonly, key.digest, spec.digest)
-        result = _operations.run(operation, lambda: self._get_or_build(key, spec, builder, load))
-        return cast("ArtifactBuild[T]", result)
+        run = _operations.run(operation, lambda: self._get_or_build(key, spec, builder, load))
+        result = cast("ArtifactBuild[T]", run)
+        if load and result.handle is not None and result.handle.payload is None:
+            # Joined an operation that was asked for no bytes.
+            again = self.lookup(key, spec, load=True)
+            if again.handle is not None:
+                return replace(result, handle=again.handle)
+        return result
 
     def _lookup_below(self, root: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) -> LookupResult:
         parts = entry_parts(key, spec)

@@ -548,8 +548,8 @@ def test_read_only_takes_no_lock_and_no_temporary_place(
     private = ArtifactStore(store.root, readonly=True, private_root=tmp_path / "private")
     assert private.get_or_build(KEY, READY, builder).status is BuildStatus.HIT
     assert set(opened) == {
-        str(store.root), "artifacts", KEY.environment_digest, KEY.digest, READY.digest, "ready", MARKER, "kernel_config.json",
-        "empty", "prebuilt", "kernels", "k.so",
+        str(store.root), "artifacts", KEY.environment_digest, KEY.digest, READY.digest, "ready", MARKER,
+        "kernel_config.json", "empty", "prebuilt", "kernels", "k.so",
     }  # fmt: skip
     assert private.get_or_build(sample_key("d"), READY, builder).status is BuildStatus.PRIVATE
 

@@ -185,7 +185,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 def test_damage_is_invalid_and_never_repaired(
     published: Path, store: ArtifactStore, builder: Builder, name: str
 ) -> None:
-    """MAN-22 to MAN-27, MAN-35, MAN-36, MAN-39, MAN-46, MAN-47, MAN-50 (spelling decided otherwise), PUB-27 to PUB-29."""
+    """MAN-22 to MAN-27, MAN-35, MAN-36, MAN-39, MAN-46, MAN-47, MAN-50 (decided otherwise), PUB-27 to PUB-29."""
     DAMAGES[name](published)
     assert status(store) is LookupStatus.INVALID
     before = snapshot(store.root)
@@ -354,9 +354,10 @@ def test_manifest_refuses_contradictions(published: Path) -> None:
         {"files": good["files"][::-1]}, {"files": [file, file]}, {"files": [{**file, "path": MARKER}]},
         {"files": [{**file, "size": -1}]}, {"files": [{**file, "size": True}]}, {"files": [{**file, "executable": 1}]},
         {"files": [{**file, "sha256": "0"}]}, {"files": []}, {"required_files": good["required_files"][::-1]},
-        {"required_files": []}, {"schema": 2}, {"schema": True}, {"key": "0" * 64}, {"state": "other"}, {"build_kind": []},
-        {"files": [{**file, "path": "/a"}]}, {"files": [{**file, "path": "a/../b"}]}, {"files": [{**file, "path": "a\\b"}]},
-        {"files": [{**file, "path": "./a"}]}, {"files": {}},
+        {"required_files": []}, {"schema": 2}, {"schema": True}, {"key": "0" * 64}, {"state": "other"},
+        {"build_kind": []},
+        {"files": [{**file, "path": "/a"}]}, {"files": [{**file, "path": "a/../b"}]}, {"files": {}},
+        {"files": [{**file, "path": "./a"}]}, {"files": [{**file, "path": "a\\b"}]},
     ]  # fmt: skip
     for change in wrong:
         with pytest.raises(ValueError):

@@ -117,8 +117,8 @@ def test_each_part_of_a_spec_moves_its_digest() -> None:
 
 @pytest.mark.parametrize(
     "files",
-    [(), ("a", "a"), ("/a",), ("a/../b",), ("../a",), ("./a",), ("a/./b",), ("a//b",), ("a/",), ("a\\b",), ("",), (".",),
-     ("a\0b",), ("\ud800",), (1,), (None,), "abc", ("artifact_manifest.json",)],
+    [(), ("a", "a"), ("/a",), ("a/../b",), ("../a",), ("./a",), ("a/./b",), ("a//b",), ("a/",), ("a\\b",), ("",),
+     (".",), ("a\0b",), ("\ud800",), (1,), (None,), "abc", ("artifact_manifest.json",)],
     ids=repr,
 )  # fmt: skip
 def test_unsafe_required_files(files: Any) -> None:
