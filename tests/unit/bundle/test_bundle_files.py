@@ -237,7 +237,7 @@ def test_extra_files(bundle_path: Path, where: str) -> None:
     entry = bundle.specializations("mul")[0].ready
     place = entry.directory / where.removeprefix("entry/") if where.startswith("entry/") else bundle_path / where
     place.write_bytes(b"")
-    with pytest.raises(BundleDamaged, match="extra|hidden"):
+    with pytest.raises(BundleDamaged, match=r"extra|hidden"):
         import_bundle(bundle_path).verify()
     if where.startswith("entry/"):
         with pytest.raises(BundleDamaged, match="extra"):
