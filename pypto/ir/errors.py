@@ -11,9 +11,11 @@ class IRError(Exception):
     Attributes:
         message: what is wrong and what to do.
         loc: the place in the kernel's source, if known.
+        related: a second place that the message speaks of.
     """
 
-    def __init__(self, message: str, loc: Loc | None = None) -> None:
+    def __init__(self, message: str, loc: Loc | None = None, related: Loc | None = None) -> None:
         super().__init__(message if loc is None else f"{loc}: {message}")
         self.message = message
         self.loc = loc
+        self.related = related

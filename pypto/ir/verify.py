@@ -89,9 +89,7 @@ class _Verifier:
             if operand.kind is not Kind.TILE or not operand.memory or not isinstance(value.type, TileType):
                 continue
             if value.type.memory not in operand.memory:
-                here = value.type.memory.value if value.type.memory else "no memory"
-                where = " or ".join(m.value for m in operand.memory)
-                raise IRError(f"{known.label}: {operand.name} stands in {here}, but must stand in {where}", op.loc)
+                raise IRError(f"{known.label}: {operand.misplaced(value.type.memory)}", op.loc)
 
     def check_results(self, op: Op, types: Sequence[Type]) -> None:
         if len(types) != len(op.results) or not all(

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from pypto.ir.errors import IRError
 from pypto.ir.footprint import MemoryLimitError
-from pypto.ir.nodes import Program
+from pypto.ir.nodes import Loc, Program
 from pypto.ir.passes import pipeline
 from pypto.language.errors import CompileError, KernelMemoryError, KernelTypeError
 from pypto.language.parser import parse
 from pypto.language.signature import ArgSpec
-from pypto.language.source import SourceClosure
+from pypto.language.source import SourceClosure, SourceText
 
 
 def lower(closure: SourceClosure, arguments: Mapping[str, ArgSpec], backend_type: str = "Ascend910B") -> Program:
@@ -38,9 +38,20 @@ def errors_at_source(closure: SourceClosure) -> Iterator[None]:
 def located(error: IRError, closure: SourceClosure) -> CompileError:
     """An error of the IR as an error at its place in the source."""
     kind = KernelMemoryError if isinstance(error, MemoryLimitError) else KernelTypeError
-    if error.loc is not None:
-        for function in closure.functions:
-            text = function.kernel.text
-            if text.function == error.loc.function:
-                return text.error(error.message, error.loc, kind)
-    return closure.entry.text.error(error.message, closure.entry.text.name, kind)
+    message = error.message
+    other = _text_of(error.related, closure)
+    if error.related is not None and other is not None:
+        message += f"; the other place is line {other.first_line + error.related.line - 1}"
+    text = _text_of(error.loc, closure)
+    if error.loc is None or text is None:
+        text = closure.entry.text
+        return text.error(message, text.name, kind)
+    return text.error(message, error.loc, kind)
+
+
+def _text_of(loc: Loc | None, closure: SourceClosure) -> SourceText | None:
+    """The source that a place is in."""
+    for function in closure.functions:
+        if loc is not None and function.kernel.text.function == loc.function:
+            return function.kernel.text
+    return None

@@ -60,6 +60,14 @@ class Operand:
     dtypes: tuple[DType, ...] = ()
     variadic: bool = False
 
+    def misplaced(self, memory: MemorySpace | None) -> str:
+        """What to say about a tile in a memory where this operand cannot be."""
+        text = f"{self.name} stands in {memory.value if memory else 'no memory'}, but must stand in "
+        text += " or ".join(m.value for m in self.memory)
+        if memory is not None and (memory is MemorySpace.Vec) != (MemorySpace.Vec in self.memory):
+            text += "; matrix and vector cores do not share tiles: hand it on through a tensor"
+        return text
+
 
 @dataclass(frozen=True)
 class Attr:
@@ -200,10 +208,7 @@ class OpDef:
             and isinstance(type, TileType)
             and type.memory not in (None, *operand.memory, *operand.moved_from)
         ):
-            where = " or ".join(m.value for m in operand.memory)
-            raise call.error(
-                f"{operand.name} stands in {type.memory.value if type.memory else '?'}, but must stand in {where}"
-            )
+            raise call.error(operand.misplaced(type.memory))
 
 
 _REGISTRY: dict[str, OpDef] = {}

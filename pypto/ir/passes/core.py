@@ -28,7 +28,7 @@ def _core(function: Function) -> CoreType:
             continue
         other = CoreType.AIV if core is CoreType.AIC else CoreType.AIC
         if other in first:
-            raise IRError(_mixed(function, first[other], op, other, core), op.loc)
+            raise IRError(_mixed(function, first[other], op, other, core), op.loc, first[other].loc)
         first.setdefault(core, op)
     return next(iter(first), CoreType.AIV)
 
@@ -45,10 +45,8 @@ def core_of(op: Op) -> CoreType | None:
 
 
 def _mixed(function: Function, earlier: Op, later: Op, earlier_core: CoreType, later_core: CoreType) -> str:
-    at = f" in line {earlier.loc.line} of {earlier.loc.function}" if earlier.loc else ""
     return (
         f"{definition(later.name).label} is {_WORK[later_core]} work, but {function.name} already has "
-        f"{_WORK[earlier_core]} work ({definition(earlier.name).label}{at}); these run on "
-        "different cores: split it into two functions or scopes that hand the data on through a tensor made with "
-        "pl.create_tensor"
+        f"{_WORK[earlier_core]} work ({definition(earlier.name).label}); these run on different cores: split it into "
+        "two functions or scopes that hand the data on through a tensor made with pl.create_tensor"
     )

@@ -1,0 +1,459 @@
+"""Every user mistake is one error with file, line, column and the marked source line."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_texts import in_entry, in_incore, in_scope, lowered, unmarked
+
+from pypto.language.errors import (
+    CompileError,
+    KernelMemoryError,
+    KernelNameError,
+    KernelSyntaxError,
+    KernelTypeError,
+)
+
+T = "t = pl.load(a, [0, 0], [64, 64])\n"
+
+# name: (class, module text with the place marked, part of the message)
+CASES: dict[str, tuple[type[CompileError], str, str]] = {
+    # names
+    "unknown operation": (KernelNameError, in_scope("t = ⟦pl.loda⟧(a, [0, 0], [64, 64])"), "did you mean pl.load?"),
+    "operation without support": (KernelNameError, in_scope("t = ⟦pl.sin⟧(a)"), "pl.sin is not supported yet"),
+    "undefined name": (KernelNameError, in_scope("out[:] = ⟦c⟧"), "c is not defined"),
+    "near name": (KernelNameError, in_scope("out[:] = ⟦outt⟧"), "did you mean out?"),
+    "unknown member of a module": (KernelNameError, in_scope("t = a * ⟦math.squirt⟧(2)"), "math has no squirt"),
+    "unknown memory": (KernelNameError, in_scope(T + "u = pl.move(t, ⟦pl.Mem.Fast⟧)"), "pl.Mem has no Fast"),
+    "unsupported outside value": (
+        KernelNameError,
+        "table = {1: 2}\n" + in_scope("out[:] = a * ⟦table⟧"),
+        "table has a value of type dict, which cannot enter a kernel",
+    ),
+    "unsupported item of a list": (
+        KernelNameError,
+        "sizes = [64, {}]\n" + in_scope("t = pl.load(a, [0, 0], ⟦sizes⟧)"),
+        "sizes[1] has a value of type dict",
+    ),
+    "module as a value": (KernelNameError, in_scope("out[:] = a * ⟦math⟧"), "math is a module"),
+    "plain Python function": (
+        KernelNameError,
+        "def helper(x):\n    return x\n" + in_scope("out[:] = ⟦helper⟧(a)"),
+        "plain Python function; decorate it with @pl.jit.incore",
+    ),
+    "read before assignment": (
+        KernelNameError,
+        in_scope("out[:] = ⟦late⟧\nlate = a + b"),
+        "late is read before it is assigned",
+    ),
+    "name of a loop body": (
+        KernelNameError,
+        in_incore("for i in pl.range(n):\n    t = a + b\nout[:] = ⟦t⟧"),
+        "t is assigned only inside a loop; give it a value before the loop",
+    ),
+    "name of one branch": (
+        KernelNameError,
+        in_incore("if n > 1:\n    t = a + b\nout[:] = ⟦t⟧"),
+        "t is not assigned in both branches of an if",
+    ),
+    "tile of an ended scope": (
+        KernelNameError,
+        in_entry(
+            "with pl.at(level=pl.Level.CORE_GROUP):\n    t = a + b\n"
+            "with pl.at(level=pl.Level.CORE_GROUP):\n    out[:] = ⟦t⟧\nreturn out"
+        ),
+        "t is a tile of a scope that has ended",
+    ),
+    "unknown attribute": (KernelNameError, in_scope("x2 = ⟦a.size⟧"), "it has shape and dtype"),
+    # syntax
+    "assert": (KernelSyntaxError, in_scope("⟦assert n > 0⟧"), "assert is not part of the language"),
+    "while": (KernelSyntaxError, in_incore("⟦while n: pass⟧"), "use for with pl.range"),
+    "lambda": (KernelSyntaxError, in_incore("f = ⟦lambda y: y⟧"), "lambda is not part of the language"),
+    "comprehension": (KernelSyntaxError, in_incore("f = ⟦[i for i in n]⟧"), "use a pl.range loop"),
+    "try": (KernelSyntaxError, in_incore("if n > 1:\n    ⟦import os⟧"), "import is not part of the language"),
+    "f-string": (KernelSyntaxError, in_incore("s = ⟦f'{n}'⟧"), "f-strings are not part of the language"),
+    "dictionary": (KernelSyntaxError, in_incore("s = ⟦{}⟧"), "dictionaries are not part of the language"),
+    "break": (KernelSyntaxError, in_incore("for i in pl.range(n):\n    ⟦break⟧"), "break is not part of the language"),
+    "continue": (KernelSyntaxError, in_incore("for i in pl.range(n):\n    ⟦continue⟧"), "continue is not part"),
+    "walrus": (KernelSyntaxError, in_incore("if (⟦m := n⟧) > 1:\n    pass"), "assign on a line of its own"),
+    "starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦*n⟧)"), "write every argument out"),
+    "double starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦**n⟧)"), "write every argument out"),
+    "matrix operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "use pl.matmul"),
+    "power operator": (KernelSyntaxError, in_incore("t = ⟦a ** 2⟧"), "the operator Pow is not part of the language"),
+    "expression without effect": (KernelSyntaxError, in_incore("⟦a + b⟧"), "this expression has no effect"),
+    "loop over something else": (KernelSyntaxError, in_incore("for i in ⟦[1, 2]⟧:\n    pass"), "runs over pl.range"),
+    "Python's range": (KernelSyntaxError, in_incore("for i in ⟦range(4)⟧:\n    pass"), "runs over pl.range"),
+    "Python's min": (KernelSyntaxError, in_entry("m = ⟦min(n, 4)⟧\nreturn out"), "use pl.min for scalars"),
+    "range outside a for": (KernelSyntaxError, in_entry("m = ⟦pl.range(4)⟧"), "pl.range can only stand in"),
+    "init_values": (
+        KernelSyntaxError,
+        in_incore("for i in pl.range(n, ⟦init_values=(1,)⟧):\n    pass"),
+        "init_values is not supported",
+    ),
+    "with something else": (KernelSyntaxError, in_entry("with ⟦n⟧:\n    pass"), "can follow with"),
+    "scope in a scope": (
+        KernelSyntaxError,
+        in_scope("with ⟦pl.at(level=pl.Level.CORE_GROUP)⟧:\n    pass"),
+        "a scope cannot stand inside another scope",
+    ),
+    "scope in an incore function": (
+        KernelSyntaxError,
+        in_incore("with ⟦pl.at(level=pl.Level.CORE_GROUP)⟧:\n    pass"),
+        "is a scope already; remove pl.at",
+    ),
+    "scope with a name": (
+        KernelSyntaxError,
+        in_entry("with pl.at(level=pl.Level.CORE_GROUP) as ⟦s⟧:\n    pass"),
+        "a scope has no value",
+    ),
+    "early return": (KernelSyntaxError, in_entry("if n > 1:\n    ⟦return out⟧\nreturn out"), "must be the last"),
+    "compute outside a scope": (
+        KernelSyntaxError,
+        in_entry("t = ⟦pl.load(a, [0, 0], [64, 64])⟧\nreturn out"),
+        "pl.load stands outside a scope; put it into `with pl.at(level=pl.Level.CORE_GROUP):`",
+    ),
+    "operator outside a scope": (KernelSyntaxError, in_entry("t = ⟦a + b⟧\nreturn out"), "stands outside a scope"),
+    "store outside a scope": (KernelSyntaxError, in_entry("⟦out[:] = a⟧\nreturn out"), "stands outside a scope"),
+    "workspace in a scope": (
+        KernelSyntaxError,
+        in_scope("w = ⟦pl.create_tensor([64, 64], pl.FP32)⟧"),
+        "create workspaces in the entry",
+    ),
+    "call in a scope": (
+        KernelSyntaxError,
+        "@incore\ndef part(a: pl.Tensor):\n    pass\n" + in_scope("⟦part(a)⟧"),
+        "call it from the entry, outside of any scope",
+    ),
+    "call of an entry": (
+        KernelSyntaxError,
+        "@entry\ndef other(a: pl.Tensor):\n    pass\n" + in_entry("⟦other(a)⟧\nreturn out"),
+        "other is an entry",
+    ),
+    "target of an assignment": (KernelSyntaxError, in_incore("⟦a.x⟧ = b"), "only names and slices of tensors"),
+    "loop with else": (
+        KernelSyntaxError,
+        in_incore("for i in pl.range(n):\n    pass\nelse:\n    ⟦pass⟧"),
+        "else after a loop",
+    ),
+    # signatures
+    "no annotation": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a⟧):\n    pass\n",
+        "parameter a: needs an annotation: pl.Tensor",
+    ),
+    "wrong annotation": (KernelSyntaxError, "@entry\ndef main(⟦a: str⟧):\n    pass\n", "str is not an annotation"),
+    "dtype as annotation": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a: pl.FP32⟧):\n    pass\n",
+        "write pl.Scalar[pl.FP32]",
+    ),
+    "tensor without dtype": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a: pl.Tensor[[1, 2]]⟧):\n    pass\n",
+        "needs a shape and a dtype",
+    ),
+    "negative dimension": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a: pl.Tensor[[-1, 2], pl.FP32]⟧):\n    pass\n",
+        "dimension -1 is neither a positive int nor pl.dynamic",
+    ),
+    "scalar output": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a: pl.Out[pl.Scalar[pl.INT32]]⟧):\n    pass\n",
+        "a scalar cannot be an output",
+    ),
+    "variadic parameter": (KernelSyntaxError, "@entry\ndef main(*⟦rest⟧):\n    pass\n", "plain positional parameters"),
+    "default of a tensor": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a: pl.Tensor⟧ = None):\n    pass\n",
+        "only scalars may have a default",
+    ),
+    "unevaluable annotation": (
+        KernelSyntaxError,
+        "@entry\ndef main(⟦a: 'pl.Tensr'⟧):\n    pass\n",
+        "the annotation pl.Tensr cannot be evaluated",
+    ),
+    # types
+    "missing sample": (
+        KernelTypeError,
+        "@entry\ndef main(⟦a: pl.Tensor⟧):\n    pass\n",
+        "its shape and dtype are needed",
+    ),
+    "shapes differ": (
+        KernelTypeError,
+        in_incore(T + "out[:] = ⟦t + pl.load(b, [0, 0], [32, 64])⟧"),
+        "needs tiles of one shape, got [64, 64] and [32, 64]",
+    ),
+    "row expansion is meant": (
+        KernelTypeError,
+        in_incore(T + "out[:] = ⟦t - pl.row_max(t)⟧"),
+        "to combine each row with a column use pl.row_expand_*",
+    ),
+    "dtypes differ": (
+        KernelTypeError,
+        in_incore(T + "out[:] = ⟦t + h⟧"),
+        "one element type, got FP32 and FP16; use pl.cast",
+    ),
+    "dtype without the operation": (
+        KernelTypeError,
+        in_incore("c = pl.cast(a, pl.INT32)\nd = ⟦pl.exp(c)⟧"),
+        "must have one of FP32, FP16",
+    ),
+    "store of another dtype": (
+        KernelTypeError,
+        in_incore("⟦pl.store(pl.load(h, [0, 0], [64, 64]), [0, 0], out)⟧"),
+        "use pl.cast",
+    ),
+    "cast without support": (KernelTypeError, in_incore("c = ⟦pl.cast(a, pl.INT64)⟧"), "FP32 can become: FP32, FP16"),
+    "cast mode": (KernelTypeError, in_incore("c = pl.cast(a, pl.FP16, mode=⟦'up'⟧)"), "mode must be one of none, rint"),
+    "inner sizes differ": (
+        KernelTypeError,
+        in_incore("c = ⟦pl.matmul(pl.load(h, [0, 0], [64, 32]), pl.load(h, [0, 0], [64, 64]))⟧"),
+        "32 columns meet 64 rows",
+    ),
+    "integer operands": (KernelTypeError, in_incore("c = ⟦n / 2⟧"), "use //"),
+    "int and float": (KernelTypeError, in_incore("c = ⟦n + x⟧"), "does not mix INT64 and FP32"),
+    "float constant beside an int": (KernelTypeError, in_incore("c = ⟦n * 0.5⟧"), "convert one of them with pl.cast"),
+    "constant out of range": (KernelTypeError, in_incore("c = pl.const(⟦300⟧, pl.INT8)"), "300 does not fit into INT8"),
+    "division by zero": (KernelTypeError, in_incore("c = ⟦1 // 0⟧"), "cannot compute this"),
+    "condition on a number": (KernelTypeError, in_incore("if ⟦n⟧:\n    pass"), "write a comparison such as n != 0"),
+    "condition on a tile": (KernelTypeError, in_incore(T + "if ⟦t > 0⟧:\n    pass"), "cannot compare"),
+    "run-time shape": (
+        KernelTypeError,
+        in_incore("t = pl.load(a, [0, 0], ⟦[n, 64]⟧)"),
+        "a size in shapes must be a whole number known while compiling",
+    ),
+    "number of offsets": (KernelTypeError, in_incore("t = pl.load(a, ⟦[0]⟧, [64, 64])"), "must be a list of 2 offsets"),
+    "float offset": (KernelTypeError, in_incore("t = pl.load(a, ⟦[0.5, 0]⟧, [64, 64])"), "must be a whole number"),
+    "load outside": (
+        KernelTypeError,
+        in_incore("t = ⟦pl.load(a, [32, 0], [64, 64])⟧"),
+        "axis 0 ends at 96, but the tensor has 64",
+    ),
+    "valid larger than shape": (
+        KernelTypeError,
+        in_incore("t = ⟦pl.load(a, [0, 0], [32, 64], valid_shape=[33, 64])⟧"),
+        "valid length 33 of axis 0 is outside 1..32",
+    ),
+    "slice outside": (KernelTypeError, in_incore("out[:] = ⟦a[0:65, :]⟧"), "axis 0 ends at 65"),
+    "empty slice": (KernelTypeError, in_incore("out[:] = a[⟦5:5⟧, :]"), "the slice is empty"),
+    "negative bound": (KernelTypeError, in_incore("out[:] = a[⟦-5:⟧, :]"), "count from the start"),
+    "slice with a step": (KernelTypeError, in_incore("out[:] = a[⟦0:64:2⟧, :]"), "a slice with a step"),
+    "single element": (KernelTypeError, in_incore("y = a[⟦3⟧, :]"), "write i:i+1 to keep the dimension"),
+    "too many dimensions": (KernelTypeError, in_incore("y = ⟦a[:, :, :]⟧"), "has 2 dimensions, not 3"),
+    "slice of run-time size as a tile": (
+        KernelTypeError,
+        in_incore("out[:] = ⟦a[0:n, :] + 1⟧"),
+        "use pl.load with offsets",
+    ),
+    "assigned part of another size": (
+        KernelTypeError,
+        in_incore("⟦out[0:32, :] = a⟧"),
+        "axis 0 of the slice has 32 elements, but the tile has 64",
+    ),
+    "assigned scalar": (KernelTypeError, in_incore("⟦out[:] = 0.0⟧"), "make one with pl.full"),
+    "store into an input": (
+        KernelTypeError,
+        in_incore("pl.store(pl.load(b, [0, 0], [64, 64]), [0, 0], ⟦a⟧)"),
+        "a is an input; to write it, annotate it with pl.Out",
+    ),
+    "assignment to an input": (KernelTypeError, in_scope("⟦a[:]⟧ = b"), "a is an input"),
+    "read of an output": (
+        KernelTypeError,
+        in_incore("t = ⟦pl.load(out, [0, 0], [64, 64])⟧"),
+        "annotate it with pl.InOut",
+    ),
+    "store arguments swapped": (
+        KernelTypeError,
+        in_incore(T + "pl.store(out, [0, 0], ⟦t⟧)"),
+        "its order is (tile, offsets, tensor)",
+    ),
+    "missing argument": (KernelTypeError, in_incore("t = ⟦pl.load(a)⟧"), "pl.load misses the argument offsets"),
+    "too many arguments": (KernelTypeError, in_incore("t = ⟦pl.exp(a, b)⟧"), "takes 1 positional arguments, got 2"),
+    "unknown keyword": (KernelTypeError, in_incore("t = pl.load(a, [0, 0], ⟦shape=[64, 64]⟧)"), "did you mean shapes?"),
+    "argument twice": (KernelTypeError, in_incore("t = pl.exp(a, ⟦input=a⟧)"), "got input twice"),
+    "option without support": (
+        KernelTypeError,
+        in_incore("t = pl.log(a, high_precision=⟦True⟧)"),
+        "is not supported yet",
+    ),
+    "not a dtype": (
+        KernelTypeError,
+        in_incore("t = pl.full([64, 64], ⟦'FP32'⟧, 0)"),
+        "must be a dtype such as pl.FP32",
+    ),
+    "not a memory": (
+        KernelTypeError,
+        in_incore("t = pl.create_tile([64, 64], pl.FP32, target_memory=⟦3⟧)"),
+        "must be a memory",
+    ),
+    "move that does not exist": (
+        KernelTypeError,
+        in_incore(T + "u = pl.exp(t)\nv = ⟦pl.move(u, pl.Mem.Mat)⟧"),
+        "a tile in Vec cannot move to Mat",
+    ),
+    "level": (KernelTypeError, in_entry("with ⟦pl.at(level=pl.Level.HOST)⟧:\n    pass"), "must be pl.Level.CORE_GROUP"),
+    "call without argument": (
+        KernelTypeError,
+        "@incore\ndef part(a: pl.Tensor, m: int):\n    pass\n" + in_entry("⟦part(a)⟧\nreturn out"),
+        "part misses the argument m: part(a, m)",
+    ),
+    "call with too many arguments": (
+        KernelTypeError,
+        "@incore\ndef part(a: pl.Tensor):\n    pass\n" + in_entry("⟦part(a, b)⟧\nreturn out"),
+        "part takes 1 arguments, got 2",
+    ),
+    "call with another shape": (
+        KernelTypeError,
+        "@incore\ndef part(a: pl.Tensor[[32, 64], pl.FP32]):\n    pass\n" + in_entry("part(⟦a⟧)\nreturn out"),
+        "part: a axis 0 is 64, but is annotated as 32",
+    ),
+    "call with another dtype": (
+        KernelTypeError,
+        "@incore\ndef part(a: pl.Tensor[[64, 64], pl.FP32]):\n    pass\n" + in_entry("part(⟦h⟧)\nreturn out"),
+        "part: a is FP16, but is annotated as FP32",
+    ),
+    "call writes an input": (
+        KernelTypeError,
+        "@incore\ndef part(o: pl.Out[pl.Tensor]):\n    o[:] = pl.full([64, 64], pl.FP32, 0.0)\n"
+        + in_entry("part(⟦a⟧)\nreturn out"),
+        "a is an input",
+    ),
+    "call with a tensor for a scalar": (
+        KernelTypeError,
+        "@incore\ndef part(m: int):\n    pass\n" + in_entry("part(⟦a⟧)\nreturn out"),
+        "part: m must be a scalar",
+    ),
+    "result of nothing": (
+        KernelTypeError,
+        "@incore\ndef part(a: pl.Tensor):\n    pass\n" + in_entry("y = ⟦part(a)⟧\nreturn out"),
+        "part returns nothing",
+    ),
+    "return of an input": (KernelTypeError, in_entry("return ⟦a⟧"), "a is an input"),
+    "return of a tile": (KernelTypeError, in_incore("return ⟦a + b⟧"), "a function returns its output parameters"),
+    "carried type changes": (
+        KernelTypeError,
+        in_incore("m = 0\n⟦for i in pl.range(n):⟧\n    m = m * 1.0 if False else x\nk = m > 1.0"),
+        "such as 0.0",
+    ),
+    "carried shape changes": (
+        KernelTypeError,
+        in_incore(T + "⟦for i in pl.range(n):⟧\n    t = pl.load(a, [0, 0], [32, 64])\nout[:] = t"),
+        "t is carried by the loop and changes from a tile [64, 64] of FP32 to a tile [32, 64] of FP32",
+    ),
+    "tensor rebound in a loop": (
+        KernelTypeError,
+        in_incore("w = a\n⟦for i in pl.range(n):⟧\n    w = b\nout[:] = w"),
+        "w is a tensor and stands for another one after the loop",
+    ),
+    "branches differ": (
+        KernelTypeError,
+        in_incore(
+            "⟦if n > 1:⟧\n    t = pl.load(a, [0, 0], [32, 64])\nelse:\n    t = pl.load(a, [0, 0], [64, 64])\nout[:] = t"
+        ),
+        "both must have one type",
+    ),
+    "loop variable assigned": (
+        KernelTypeError,
+        in_incore("i = 1\n⟦for i in pl.range(n):⟧\n    i = i + 1\nm = i"),
+        "the loop variable i is assigned in the body",
+    ),
+    "negative step": (KernelTypeError, in_incore("for i in ⟦pl.range(4, 0, -1)⟧:\n    pass"), "step must be positive"),
+    "number of bounds": (KernelTypeError, in_incore("for i in ⟦pl.range()⟧:\n    pass"), "takes 1 to 3 arguments"),
+    "unpacking": (KernelTypeError, in_incore("⟦p, q, r = a.shape⟧"), "3 names for 2 values"),
+    "valid lengths differ": (
+        KernelTypeError,
+        in_incore("t = pl.load(a, [0, 0], [64, 64], valid_shape=[n, 64])\nout[:] = ⟦t + b⟧"),
+        "the valid rows are not known to be equal: n and 64",
+    ),
+    "unused value of math": (KernelTypeError, in_incore("t = ⟦math.sqrt(x)⟧"), "takes numbers known while compiling"),
+    "augmented tensor": (KernelTypeError, in_incore("⟦out += a⟧"), "assign to a slice of it: out[:] ="),
+    # passes
+    "cube and vector work": (
+        KernelTypeError,
+        in_incore("pl.store(pl.matmul(h, h), [0, 0], out)\nout[:] = ⟦pl.exp(a)⟧"),
+        "pl.exp is vector work, but part already has matrix work (pl.matmul); these run on different cores: "
+        "split it into two functions or scopes that hand the data on through a tensor made with pl.create_tensor; "
+        "the other place is line 6",
+    ),
+    "vector work on a product": (
+        KernelTypeError,
+        in_incore("s = pl.matmul(h, h)\nout[:] = ⟦s * 2.0⟧"),
+        "must stand in Vec; matrix and vector cores do not share tiles: hand it on through a tensor",
+    ),
+    "product of vector tiles": (
+        KernelTypeError,
+        in_incore("p = pl.cast(a, pl.FP16)\nout[:] = ⟦pl.matmul(p, p)⟧"),
+        "must stand in Left; matrix and vector cores do not share tiles: hand it on through a tensor",
+    ),
+    "columns not aligned": (
+        KernelTypeError,
+        in_incore("pl.store(⟦pl.load(a, [0, 0], [64, 6])⟧, [0, 0], out)"),
+        "columns must be a multiple of 8; use 8 columns and valid_shape",
+    ),
+    "rows of a column not aligned": (
+        KernelTypeError,
+        in_incore("t = pl.load(a, [0, 0], [4, 64])\npl.store(⟦pl.row_max(t)⟧, [0, 0], out)"),
+        "a column needs a multiple of 8 rows; use 8 rows and valid_shape",
+    ),
+    "rows of a product not aligned": (
+        KernelTypeError,
+        in_incore("s = pl.matmul(⟦pl.load(h, [0, 0], [5, 64])⟧, h)\npl.store(s, [0, 0], out)"),
+        "rows must be a multiple of 16; use 16 rows and valid_shape",
+    ),
+    "read of a tile without values": (
+        KernelTypeError,
+        in_incore("t = pl.create_tile([64, 64], dtype=pl.FP32)\nout[:] = ⟦t + a⟧"),
+        "reads t, which has no values yet; use pl.full",
+    ),
+    "one tile too large": (
+        KernelMemoryError,
+        in_incore("big = ⟦pl.full([512, 128], pl.FP32, 0.0)⟧\npl.store(big[0:64, 0:64], [0, 0], out)"),
+        "big [512, 128] FP32 (256 KiB) does not fit into Vec, which has 192 KiB",
+    ),
+    "tiles too large together": (
+        KernelMemoryError,
+        in_incore(
+            "p = pl.full([256, 64], pl.FP32, 0.0)\nq = pl.full([256, 64], pl.FP32, 1.0)\n"
+            "r = ⟦pl.full([256, 128], pl.FP32, 2.0)⟧\n"
+            "pl.store((p + q)[0:64, :], [0, 0], out)\npl.store(r[0:64, 0:64], [0, 0], out)"
+        ),
+        "part needs 256 KiB of Vec here, which has 192 KiB; the largest tiles: r [256, 128] FP32 (128 KiB), p",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mistake_is_one_error_at_its_place(name: str) -> None:
+    kind, text, part = CASES[name]
+    marked = unmarked(text)
+    with pytest.raises(CompileError) as caught:
+        lowered(marked.text)
+    error = caught.value
+    assert part in error.message
+    assert type(error) is kind
+    assert (error.line, error.column) == (marked.line, marked.column)
+    *_, source, marker = str(error).splitlines()
+    assert source == error.source_line
+    assert marker == " " * (marked.column - 1) + "^" * marker.count("^")
+    # The mark begins at the place and, as far as the node ends on this line, covers what was marked.
+    assert marker.count("^") >= marked.width
+
+
+def test_message_has_place_function_and_mark() -> None:
+    with pytest.raises(CompileError) as caught:
+        lowered(in_scope("out[:] = a + 'x'"))
+    first, source, marker = str(caught.value).splitlines()
+    assert first == (
+        f"{caught.value.filename}:7:18: error: the right side of + must be a tile or a tensor, "
+        "not the string 'x' (in main)"
+    )
+    assert source == "        out[:] = a + 'x'"
+    assert marker == "                 ^^^^^^^"
+
+
+def test_mark_stands_below_wide_text_and_tabs() -> None:
+    text = "@entry\ndef main(a: pl.Tensor[[64, 64], pl.FP32]):\n\twords = 'ß→ü'; y = (words, c)\n"
+    with pytest.raises(CompileError) as caught:
+        lowered(text)
+    assert caught.value.column == text.splitlines()[2].index("c)") + 1
+    assert str(caught.value).splitlines()[-1] == "\t" + " " * (caught.value.column - 2) + "^"
