@@ -74,7 +74,7 @@ def _everybody_can_run(python: Path) -> bool:
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in (real, *real.parents))
 
 
-def _build(folder: Path, python: Path, wheel: Path, user: int | None) -> dict[str, bytes]:
+def _build(folder: Path, python: Path, wheel: Path, user: int | None) -> dict[str, str]:
     """The `artifacts` tree of a store that a JIT process of `user` fills."""
     subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     own = folder / "venv/bin/python"

@@ -62,8 +62,7 @@ def test_bundle_layout(decode_bundle: Path) -> None:
     assert len(environments) == len(keys) == 1
     for digest in environments | keys:
         assert len(digest) == 64 and set(digest) <= set("0123456789abcdef")
-    state = [json.loads((decode_bundle / path).read_bytes())["stage"] for path in manifests]
-    assert [value.upper() for value in state] == ["GENERATED", "READY"]
+    assert [json.loads((decode_bundle / path).read_bytes())["state"] for path in manifests] == ["generated", "ready"]
 
 
 def test_bundle_verifies(decode_bundle: Path) -> None:

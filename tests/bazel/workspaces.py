@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,13 +116,12 @@ def copy_checkout(target: Path) -> Path:
     return target
 
 
-def tree(folder: Path, skip: Sequence[str] = ()) -> dict[str, bytes]:
-    """Every file below a folder by its relative path, links followed."""
+def tree(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file below a folder by its relative path, links followed."""
     found = {}
     for place, _, names in os.walk(folder, followlinks=True):
         for name in names:
             path = Path(place, name)
-            relative = path.relative_to(folder).as_posix()
-            if relative not in skip:
-                found[relative] = path.read_bytes()
+            found[path.relative_to(folder).as_posix()] = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found, f"nothing is in {folder}"
     return found
