@@ -59,8 +59,6 @@ def run_checked(
         answer = os.pread(result, ctypes.sizeof(abi.RunResult), 0)
         if status == 0 and len(answer) == ctypes.sizeof(abi.RunResult):
             outcome = abi.RunResult.from_buffer_copy(answer)
-            if outcome.status == abi.CHECK_FAILED:
-                raise _breach(config, outcome, locate)
             if outcome.status == abi.OK:
                 data.copy_back()
             sys.stderr.write(said)
@@ -141,12 +139,6 @@ def _object_file(stack: contextlib.ExitStack, path: str, content: bytes) -> int:
         raise LoadError(f"{path}: a checked run needs anonymous files (memfd), which this system does not allow")
     stack.callback(os.close, descriptor)
     return descriptor
-
-
-def _breach(config: KernelConfig, result: abi.RunResult, locate: Locate | None) -> SimulatorCheckError:
-    place = find_place(config, result.kernel_id, result.op, result.line, locate)
-    message = result.message.decode("utf-8", "replace")
-    return _error(f"{config.entry}: {message} by {place.text} or one that ran at the same time", place)
 
 
 def _crash(config: KernelConfig, crash: abi.CrashReport, said: str, locate: Locate | None) -> SimulatorCheckError:

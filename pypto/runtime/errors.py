@@ -40,7 +40,9 @@ class KernelRunError(_PlacedError):
 
 
 class SimulatorCheckError(_PlacedError):
-    """A checked run (``RunConfig(sim_checks=True)``) found a crash, a failed assertion or an access out of bounds.
+    """The simulator found a fault of a kernel: a failed assertion, or a load or store outside of its task's tensors.
+
+    In a checked run (``RunConfig(sim_checks=True)``) also a crash, and any write outside of a tensor.
 
     Attributes:
         task, op, function, line: as in `KernelRunError`.

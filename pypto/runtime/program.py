@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pypto.runtime import abi
 from pypto.runtime.config import BackendType, ExecutionMode, RunConfig, platform_name
-from pypto.runtime.errors import KernelRunError
+from pypto.runtime.errors import KernelRunError, SimulatorCheckError
 from pypto.runtime.kernel_config import KernelConfig
 from pypto.runtime.places import Locate, find_place
 
@@ -79,7 +79,7 @@ class CompiledProgram:
         Raises:
             TypeError, ValueError: an argument does not fit its parameter.
             KernelRunError: the orchestration or a task reported an error.
-            SimulatorCheckError: a run with ``sim_checks`` found a fault.
+            SimulatorCheckError: the simulator stopped a task, or a run with ``sim_checks`` found a fault.
         """
         from pypto.runtime.arguments import bind
 
@@ -118,12 +118,17 @@ class CompiledProgram:
         if result.status == abi.OK:
             return
         place = find_place(self.config, result.kernel_id, result.op, result.line, self._locate)
-        raise KernelRunError(
-            f"{self.config.entry}: {place.text} failed: {result.message.decode('utf-8', 'replace')}",
-            task=place.task,
-            op=place.op,
-            function=place.function,
-            line=place.line,
+        said = result.message.decode("utf-8", "replace")
+        kind: type[KernelRunError | SimulatorCheckError] = SimulatorCheckError
+        if result.status == abi.GUARD_OVERWRITTEN:
+            message = f"{said} by {place.text} or one that ran at the same time"
+        elif result.status == abi.SIMULATOR_FAULT:
+            message = f"{place.text} was stopped: {said}"
+        else:
+            kind = KernelRunError
+            message = f"{place.text} failed: {said}"
+        raise kind(
+            f"{self.config.entry}: {message}", task=place.task, op=place.op, function=place.function, line=place.line
         )
 
     def _returned(self, bound: BoundArguments) -> object:

@@ -183,7 +183,8 @@ def gcc_compile_incore(
             "-D__cplusplus=202302L",
         ]
     own += ["-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", f"-D{_CORE_MACROS[core]}"]
-    for header in ("cstdint", "cstddef", *_BEFORE_ISA[core], "pto/pto-inst.hpp", _AFTER_ISA):
+    assertions = f"{NATIVE_INCLUDE}/pypto/assertions.h"
+    for header in ("cstdint", "cstddef", assertions, *_BEFORE_ISA[core], "pto/pto-inst.hpp", _AFTER_ISA):
         own += ["-include", header]
     return _gcc(toolchain, own, source, output)
 

@@ -61,6 +61,8 @@ def ready_files(shared_object: Callable[[str], bytes]) -> Callable[..., dict[str
         kernels: list[str],
         *,
         returns: list[int] | None = None,
+        binaries: dict[str, bytes] | None = None,
+        ops: list[dict[str, Any]] | None = None,
         **changes: Any,
     ) -> dict[str, bytes]:
         record = {
@@ -84,14 +86,14 @@ def ready_files(shared_object: Callable[[str], bytes]) -> Callable[..., dict[str
                     "source": f"kernels/aiv/{name}.cpp",
                     "binary": f"prebuilt/kernels/{name}.so",
                     "repairs": {},
-                    "ops": FAULT_OPS if name == "fault" else [],
+                    "ops": ops or (FAULT_OPS if name == "fault" else []),
                 }
                 for index, name in enumerate(kernels)
             ],
             **changes,
         }
         config = canonical_json(record)
-        files = {f"prebuilt/kernels/{name}.so": shared_object(name) for name in kernels}
+        files = {f"prebuilt/kernels/{name}.so": (binaries or {}).get(name) or shared_object(name) for name in kernels}
         files[f"prebuilt/orchestration/{entry}.so"] = shared_object(entry)
         files[MANIFEST_FILE] = write_manifest(KernelConfig.from_bytes(config), files)
         return files | {CONFIG_FILE: config}

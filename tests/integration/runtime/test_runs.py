@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pypto.runtime import CompiledProgram, KernelRunError, RunConfig
+from pypto.runtime import CompiledProgram, KernelRunError, RunConfig, SimulatorCheckError
 from pypto.runtime.prebuilt import load
 
 Files = dict[str, bytes]
@@ -90,10 +90,6 @@ def test_errors_of_the_orchestration(scenarios: CompiledProgram, scenario: int, 
         (1, "kernel threw", ("tile.add", "fault", 3)),
         (2, "length above 128", (None, "scenarios", 4)),
         (3, "an exception of an unknown type", ("tile.add", "fault", 3)),
-        (30, "writes bytes 96 to 99 of argument 1 of the task, which has 96 bytes", ("tile.store", "fault", 4)),
-        (31, "reads bytes 88 to 99 of argument 1 of the task, which has 96 bytes", ("tile.store", "fault", 4)),
-        (32, "writes argument 0 of the task, which is an input", ("tile.store", "fault", 4)),
-        (33, "reads memory in front of all tensors of the task", ("tile.store", "fault", 4)),
     ],
 )
 def test_errors_of_a_task(
@@ -109,6 +105,27 @@ def test_errors_of_a_task(
     assert (out == x + 1).all(), "the task before it ran"
     # The thread that reported it goes on without it.
     assert scenarios(0, x, state, out, 0) is out
+
+
+@pytest.mark.parametrize("config", [RunConfig(), RunConfig(sim_checks=True)])
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        (30, "writes bytes 96 to 99 of argument 1 of the task, which has 96 bytes"),
+        (31, "reads bytes 88 to 99 of argument 1 of the task, which has 96 bytes"),
+        (32, "writes argument 0 of the task, which is an input"),
+        (33, "reads memory in front of all tensors of the task"),
+    ],
+)
+def test_accesses_outside_of_a_tasks_tensors(
+    scenarios: CompiledProgram, scenario: int, words: str, config: RunConfig
+) -> None:
+    with pytest.raises(SimulatorCheckError) as caught:
+        scenarios(scenario, *tables(), 0, config=config)
+    error = caught.value
+    assert str(error) == f"scenarios: task 'fault', operation tile.store (fault, line 4) was stopped: {words}"
+    assert (error.task, error.op, error.function, error.line) == ("fault", "tile.store", "fault", 4)
+    assert error.signal is None
 
 
 def test_the_place_of_an_error_in_the_users_file(scenario_files: Files) -> None:

@@ -80,8 +80,9 @@ def test_a_kernel_is_compiled_for_exactly_one_core(toolchain: Toolchain) -> None
     assert "-D__DAV_CUBE__" in cube and "-D__DAV_VEC__" not in cube
     included = [[argv[at + 1] for at, text in enumerate(argv) if text == "-include"] for argv in (vector, cube)]
     compat = "t/pypto/pypto/toolchain/compat"
-    assert included[0] == ["cstdint", "cstddef", "pto/pto-inst.hpp", f"{compat}/pto_isa_compat.hpp"]
-    assert included[1] == ["cstdint", "cstddef", f"{compat}/pto_isa_cube.hpp", *included[0][2:]]
+    assertions = "t/pypto/pypto/runtime/native/include/pypto/assertions.h"
+    assert included[0] == ["cstdint", "cstddef", assertions, "pto/pto-inst.hpp", f"{compat}/pto_isa_compat.hpp"]
+    assert included[1] == [*included[0][:3], f"{compat}/pto_isa_cube.hpp", *included[0][3:]]
     assert vector.index("-It/isa/overlay") < vector.index("-It/isa/include")
     for needed in ("-std=c++23", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", "-shared", "-Wl,--build-id=sha1"):
         assert needed in vector

@@ -23,7 +23,8 @@ enum Status : int32_t {
   kBadRequest = 1,           // the host and this object do not fit together
   kOrchestrationFailed = 2,  // an error while the graph was built
   kTaskFailed = 3,           // a kernel reported an error
-  kCheckFailed = 4,          // checked mode: memory around a tensor was overwritten
+  kGuardOverwritten = 4,     // checked mode: memory around a tensor was overwritten, by the task or a concurrent one
+  kSimulatorFault = 5,       // the simulator refused what a task did: an assertion, or an access outside of its tensors
 };
 
 struct Argument {

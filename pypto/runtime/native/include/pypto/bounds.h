@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 
 #include "pypto/abi.h"
+#include "pypto/fault.h"
 
 namespace pypto::bounds {
 namespace {
@@ -25,12 +25,12 @@ thread_local Spans allowed{nullptr, 0};
   const abi::Span* nearest = nullptr;
   for (const abi::Span* span = allowed.first; span != allowed.first + allowed.count; ++span)
     if (span->begin <= begin && (nearest == nullptr || span->begin > nearest->begin)) nearest = span;
-  if (nearest == nullptr) throw std::out_of_range(verb + " memory in front of all tensors of the task");
+  if (nearest == nullptr) throw SimulatorFault(verb + " memory in front of all tensors of the task");
   const uint64_t offset = begin - nearest->begin, size = nearest->end - nearest->begin;
   const std::string which = "argument " + std::to_string(nearest->argument) + " of the task";
   if (writes && begin + static_cast<uint64_t>(bytes) <= nearest->end)
-    throw std::out_of_range("writes " + which + ", which is an input");
-  throw std::out_of_range(verb + " bytes " + std::to_string(offset) + " to " +
+    throw SimulatorFault("writes " + which + ", which is an input");
+  throw SimulatorFault(verb + " bytes " + std::to_string(offset) + " to " +
                           std::to_string(offset + static_cast<uint64_t>(bytes) - 1) + " of " + which + ", which has " +
                           std::to_string(size) + " bytes");
 }
@@ -59,14 +59,14 @@ template <class Global, class Tile>
 void check(Global& global, Tile& tile, bool writes) {
   if (tile.GetValidRow() < 0 || tile.GetValidRow() > Tile::Rows || tile.GetValidCol() < 0 ||
       tile.GetValidCol() > Tile::Cols)
-    throw std::out_of_range("the valid part " + std::to_string(tile.GetValidRow()) + " x " +
+    throw SimulatorFault("the valid part " + std::to_string(tile.GetValidRow()) + " x " +
                             std::to_string(tile.GetValidCol()) + " exceeds the tile of " +
                             std::to_string(Tile::Rows) + " x " + std::to_string(Tile::Cols));
   __int128 last = 0;
   for (const auto axis : {::pto::GlobalTensorDim::DIM_0, ::pto::GlobalTensorDim::DIM_1, ::pto::GlobalTensorDim::DIM_2,
                           ::pto::GlobalTensorDim::DIM_3, ::pto::GlobalTensorDim::DIM_4}) {
     const int64_t length = global.GetShape(axis), stride = global.GetStride(axis);
-    if (length < 0 || stride < 0) throw std::out_of_range("a block of global memory with a negative size or stride");
+    if (length < 0 || stride < 0) throw SimulatorFault("a block of global memory with a negative size or stride");
     if (length == 0) return;
     last += static_cast<__int128>(length - 1) * stride;
   }

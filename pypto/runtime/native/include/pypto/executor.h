@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "pypto/checks.h"
+#include "pypto/fault.h"
 #include "pypto/graph.h"
 #include "pypto/memory.h"
 
@@ -100,6 +101,8 @@ class Executor {
       kernel.begin(task.spans.data(), static_cast<int32_t>(task.spans.size()));
       kernel.entry(task.slots.data());
       if (const char* error = kernel.error()) failure = Failure{index, abi::kTaskFailed, -1, error};
+    } catch (const SimulatorFault& fault) {
+      failure = Failure{index, abi::kSimulatorFault, kernel.op(), fault.what()};
     } catch (const std::exception& error) {
       failure = Failure{index, abi::kTaskFailed, kernel.op(), error.what()};
     } catch (...) {
@@ -109,7 +112,7 @@ class Executor {
     if (guarded_ != nullptr && !failure && std::any_of(guarded_->begin(), guarded_->end(), [](const Buffer& buffer) {
           return buffer.breached();
         }))
-      failure = Failure{index, abi::kCheckFailed, -1, ""};
+      failure = Failure{index, abi::kGuardOverwritten, -1, ""};
     return failure;
   }
 

@@ -145,7 +145,7 @@ class Orchestrator {
   std::optional<Failure> execute() {
     std::optional<Failure> failure = Executor(graph_, checked_ ? &buffers_ : nullptr).run(request_.threads);
     if (!checked_) return failure;
-    if (failure && failure->status == abi::kCheckFailed) failure->message = describe_breach();
+    if (failure && failure->status == abi::kGuardOverwritten) failure->message = describe_breach();
     if (!failure) copy_results_back();
     return failure;
   }

@@ -1,0 +1,149 @@
+"""KernelCompiler with the real tools, and what the simulator does with what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pypto.runtime import CompiledProgram, DeviceUnavailable, KernelCompiler, RunConfig, SimulatorCheckError
+from pypto.runtime.elf import read_shared_object
+from pypto.runtime.kernel_compiler import CompilerOutputError
+from pypto.runtime.prebuilt import load
+from pypto.toolchain import Toolchain, ToolError, tools
+
+NATIVE = Path(__file__).parent / "native"
+
+
+@pytest.fixture(scope="module")
+def probe_binary(toolchain: Toolchain) -> bytes:
+    files = {"kernels/aiv/pto_probe.cpp": (NATIVE / "pto_probe.cpp").read_bytes()}
+    return KernelCompiler(toolchain).compile_incore("kernels/aiv/pto_probe.cpp", files, core="aiv", name="pto_probe")
+
+
+@pytest.fixture(scope="module")
+def probe(probe_binary: bytes, ready_files: Callable[..., dict[str, bytes]]) -> CompiledProgram:
+    params: list[dict[str, Any]] = [
+        {"name": "x", "kind": "tensor", "direction": "in", "dtype": "FP32", "shape": ["N", 16]},
+        {"name": "out", "kind": "tensor", "direction": "out", "dtype": "FP32", "shape": ["N", 16]},
+    ]
+    names = ("rows", "from", "to", "valid")
+    params += [{"name": name, "kind": "scalar", "direction": "in", "dtype": "INT32"} for name in names]
+    ops = [
+        {"op": "tile.load", "function": "pto_probe", "line": 2, "column": 4},
+        {"op": "tile.store", "function": "pto_probe", "line": 3, "column": 4},
+    ]
+    return load(ready_files("probe", params, ["pto_probe"], binaries={"pto_probe": probe_binary}, ops=ops))
+
+
+def tensors(rows: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    x = np.arange(rows * 16, dtype=np.float32).reshape(rows, 16)
+    return x, np.full_like(x, -1)
+
+
+def test_the_binary_of_a_kernel(probe_binary: bytes) -> None:
+    facts = read_shared_object(probe_binary)
+    assert facts.functions >= {"kernel_entry", "pypto_kernel_begin", "pypto_kernel_op", "pypto_kernel_error"}
+    assert facts.build_id is not None and len(facts.build_id) == 40
+
+
+def test_equal_sources_give_equal_bytes(probe_binary: bytes, toolchain: Toolchain, tmp_path: Path) -> None:
+    files = {"kernels/aiv/pto_probe.cpp": (NATIVE / "pto_probe.cpp").read_bytes()}
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    again = compiler.compile_incore("kernels/aiv/pto_probe.cpp", files, core="aiv", name="pto_probe")
+    assert again == probe_binary
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("config", [RunConfig(), RunConfig(sim_checks=True)])
+def test_blocks_inside_are_copied(probe: CompiledProgram, config: RunConfig) -> None:
+    x, out = tensors()
+    probe(x, out, 5, 16, 112, 5, config=config)
+    np.testing.assert_array_equal(out[7:], x[1:6])
+    assert (out[:7] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "op", "words"),
+    [
+        ((5, 128, 0, 5), "tile.load", "reads bytes 512 to 831 of argument 0 of the task, which has 768 bytes"),
+        ((5, 0, 113, 5), "tile.store", "writes bytes 452 to 771 of argument 1 of the task, which has 768 bytes"),
+        ((5, -1, 0, 5), "tile.load", "reads"),
+        ((5, 0, -(2**31), 5), "tile.store", "writes"),
+        ((9, 0, 0, 9), "tile.load", "the valid part 9 x 16 exceeds the tile of 8 x 16"),
+        ((5, 0, 0, 4), "tile.load", "assertion failed"),
+    ],
+)
+def test_no_number_leads_outside(probe: CompiledProgram, numbers: tuple[int, ...], op: str, words: str) -> None:
+    """In a normal run, in this process: the simulator's assertions and our own checks are exceptions."""
+    x, out = tensors()
+    with pytest.raises(SimulatorCheckError) as caught:
+        probe(x, out, *numbers)
+    assert words in str(caught.value)
+    assert (caught.value.task, caught.value.op, caught.value.function) == ("pto_probe", op, "pto_probe")
+    assert (out == -1).all() and (x == tensors()[0]).all()
+
+
+def test_a_compile_error_names_the_stage_and_leaves_nothing(toolchain: Toolchain, tmp_path: Path) -> None:
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    with pytest.raises(ToolError) as caught:
+        compiler.compile_orchestration("a.cpp", {"a.cpp": b"int main( {"}, name="decode")
+    assert caught.value.stage == "compile orchestration decode"
+    assert "a.cpp:1" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_binary_without_the_functions_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    with pytest.raises(CompilerOutputError, match=r"compile orchestration f does not export pypto_abi_version, "):
+        compiler.compile_orchestration("a.cpp", {"a.cpp": b"int x;"}, name="f")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("script", "words"), [("exit 0", "wrote nothing"), ("echo junk > $OUT", "no ELF file")])
+def test_a_compiler_that_only_says_it_succeeded(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    def stand_in(_: Toolchain, source: str, output: str, **__: object) -> tools.Command:
+        return tools.Command(("/bin/sh", "-c", script), {"OUT": output})
+
+    monkeypatch.setattr(tools, "gcc_orchestration", stand_in)
+    with pytest.raises(CompilerOutputError, match=words):
+        KernelCompiler(toolchain, build_dir=tmp_path).compile_orchestration("a.cpp", {"a.cpp": b""}, name="f")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_limit_is_taken_at_construction(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stand_in(*_: object, **__: object) -> tools.Command:
+        return tools.Command(("/bin/sh", "-c", "/bin/sleep 60 & wait"), {})
+
+    monkeypatch.setattr(tools, "gcc_orchestration", stand_in)
+    monkeypatch.setenv("PYPTO_COMPILER_TIMEOUT", "0.2")
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    monkeypatch.setenv("PYPTO_COMPILER_TIMEOUT", "900")
+    with pytest.raises(ToolError, match=r"compile orchestration f: sh did not finish in 0\.2 s"):
+        compiler.compile_orchestration("a.cpp", {"a.cpp": b""}, name="f")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "abc"])
+def test_a_malformed_time_limit(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("PYPTO_COMPILER_TIMEOUT", value)
+    with pytest.raises(ValueError, match="PYPTO_COMPILER_TIMEOUT"):
+        KernelCompiler(toolchain)
+
+
+def test_a_device_needs_cann(toolchain: Toolchain) -> None:
+    with pytest.raises(DeviceUnavailable, match="CANN"):
+        KernelCompiler(toolchain, execution_mode="device")
+
+
+@pytest.mark.parametrize("path", ["../a.cpp", "/a.cpp", "", "out.so"])
+def test_sources_stay_in_their_folder(toolchain: Toolchain, path: str) -> None:
+    with pytest.raises(ValueError, match="a source cannot have the path"):
+        KernelCompiler(toolchain).compile_orchestration(path, {path: b""}, name="f")
