@@ -71,6 +71,7 @@ def write_bundle(
     try:
         return _write(out, environment, inputs)
     except BaseException:
+        (out / BUNDLE_FILE).unlink(missing_ok=True)
         for item in out.iterdir():
             shutil.rmtree(item, ignore_errors=True)
         raise
