@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from pypto.build.errors import BuildError
 
 if TYPE_CHECKING:
-    from pypto.jit.function import JITFunction
+    from pypto.language.source import KernelSource
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> JITFunction:
+def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> KernelSource:
     """Import ``module`` and return its ``@pl.jit`` function ``entry``.
 
     Changes ``sys.path`` of the process for good, so it is for a process that runs one build step.
@@ -28,7 +28,11 @@ def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> JITFunc
         BuildError: no such module or entry, an import of something a build does not offer, or an entry that is not a
             ``@pl.jit`` function.
     """
-    from pypto.jit.function import JITFunction
+    from pypto.ir.nodes import FunctionKind
+    from pypto.language.source import KernelSource
+
+    def is_entry(value: object) -> bool:
+        return isinstance(value, KernelSource) and value.kind is FunctionKind.ORCHESTRATION
 
     if _MODULE.fullmatch(module) is None:
         raise BuildError(f"--module is a dotted module name such as kernels.decode, got {module!r}")
@@ -40,9 +44,9 @@ def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> JITFunc
     except (ImportError, SyntaxError) as error:
         raise BuildError(f"module {module} cannot be imported: {error}") from None
     found = getattr(loaded, entry, None)
-    if isinstance(found, JITFunction):
+    if isinstance(found, KernelSource) and is_entry(found):
         return found
-    available = sorted(name for name, value in vars(loaded).items() if isinstance(value, JITFunction))
+    available = sorted(name for name, value in vars(loaded).items() if is_entry(value))
     listed = ", ".join(available) if available else "none"
     if found is None:
         raise BuildError(f"module {module} has no {entry!r}; its @pl.jit functions: {listed}")
