@@ -77,7 +77,8 @@ class KernelCompiler:
             bfloat16: the kernel uses bfloat16.
 
         Raises:
-            ToolError: the compiler failed or ran out of time.
+            ToolError: the compiler failed.
+            ToolTimeout: it ran out of time; a ``RuntimeError`` too.
             CompilerOutputError: it left no shared object with a Build-ID and the functions of the kernel ABI.
         """
         from pypto.toolchain.tools import gcc_compile_incore

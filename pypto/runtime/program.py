@@ -53,6 +53,7 @@ class CompiledProgram:
         self.output_indices = tuple(i for i, param in enumerate(config.params) if param.direction != "in")
         self.has_return = bool(config.returns)
         self.orchestration_names = (config.entry,)
+        self._default = RunConfig(backend_type=self.backend_type, execution_mode=self.execution_mode)
         self._orchestration: abi.Orchestration | None = orchestration
         self._binaries = binaries
         self._locate = locate
@@ -106,7 +107,7 @@ class CompiledProgram:
 
     def _settings(self, config: RunConfig | None) -> RunConfig:
         if config is None:
-            return RunConfig(backend_type=self.backend_type, execution_mode=self.execution_mode)
+            return self._default
         if config.platform_name != self.platform:
             raise ValueError(
                 f"'{self.config.entry}' was built for {self.platform}, but the call's RunConfig asks for "

@@ -7,7 +7,7 @@ or when a kernel is called.
 from __future__ import annotations
 
 from pypto.toolchain.descriptor import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet, describe
-from pypto.toolchain.errors import DescriptorError, ToolchainError, ToolchainNotInstalled, ToolError
+from pypto.toolchain.errors import DescriptorError, ToolchainError, ToolchainNotInstalled, ToolError, ToolTimeout
 from pypto.toolchain.selection import current, use
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "ToolError",
     "ToolFile",
     "ToolSet",
+    "ToolTimeout",
     "Toolchain",
     "ToolchainDescriptor",
     "ToolchainError",

@@ -50,3 +50,7 @@ class ToolError(ToolchainError):
         self.output = output
         said = "".join(f"\n  {line}" for line in lines) or "\n  (it printed nothing)"
         super().__init__(f"{stage}: {argv[0].rsplit('/', 1)[-1]} {how}{said}\n  command: {' '.join(argv)}")
+
+
+class ToolTimeout(ToolError, RuntimeError):
+    """A tool ran longer than its limit and was ended together with its children; `returncode` is None."""

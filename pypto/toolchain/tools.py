@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from pypto.toolchain.descriptor import Toolchain, ToolSet
-from pypto.toolchain.errors import ToolchainError, ToolError
+from pypto.toolchain.errors import ToolchainError, ToolError, ToolTimeout
 
 TIMEOUT_VARIABLE = "PYPTO_COMPILER_TIMEOUT"
 DEFAULT_TIMEOUT = 900.0
@@ -95,7 +95,8 @@ def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float 
         timeout: seconds; default `PYPTO_COMPILER_TIMEOUT`, else 900.
 
     Raises:
-        ToolError: it exited with another status than 0, was ended by a signal, or ran out of time.
+        ToolError: it exited with another status than 0 or was ended by a signal.
+        ToolTimeout: it ran out of time.
         ToolchainError: it could not be started, or the timeout variable is malformed.
     """
     limit = compiler_timeout() if timeout is None else timeout
@@ -125,7 +126,8 @@ def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float 
         output = _tail(log)
     if status == 0:
         return output
-    raise ToolError(stage, command.argv, status, _how(status, limit), _error_lines(output), output)
+    kind = ToolTimeout if status is None else ToolError
+    raise kind(stage, command.argv, status, _how(status, limit), _error_lines(output), output)
 
 
 def compiler_timeout() -> float:
