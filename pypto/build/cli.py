@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pypto.build.errors import BuildError
+from pypto.build.errors import BuildError, SampleError
 
 if TYPE_CHECKING:
     from pypto.toolchain import Toolchain, ToolchainDescriptor
@@ -161,7 +161,15 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from pypto.runtime.kernel_compiler import CompilerOutputError
     from pypto.toolchain.errors import ToolchainError
 
-    return (BuildError, CompileError, OutsideKernelError, ToolchainError, DeviceUnavailable, CompilerOutputError)
+    return (
+        BuildError,
+        SampleError,
+        CompileError,
+        OutsideKernelError,
+        ToolchainError,
+        DeviceUnavailable,
+        CompilerOutputError,
+    )
 
 
 def _generate(arguments: argparse.Namespace) -> None:

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class BuildError(Exception):
     """A build step was asked for something it cannot do; the message names the input and the remedy."""
+
+
+class SampleError(TypeError):
+    """A sample or argument is missing or does not fit what the kernel's annotations say."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pypto._identity.source import specialization_digest
-from pypto.build.errors import BuildError
+from pypto.build.errors import BuildError, SampleError
 from pypto.build.options import CompileOptions
 from pypto.ir.nodes import Direction
 from pypto.ir.types import DTYPES, DType, DynDim
@@ -122,13 +122,13 @@ def specialize(
         options: effective compile options.
 
     Raises:
-        BuildError: a missing sample, a sample that contradicts its annotation, or two different sizes of one
+        SampleError: a missing sample, a sample that contradicts its annotation, or two different sizes of one
             dynamic dimension.
     """
     known = {parameter.name for parameter in declared if parameter.is_tensor}
     for name in samples:
         if name not in known:
-            raise BuildError(f"{entry} has no tensor parameter {name!r}; its tensors are {', '.join(sorted(known))}")
+            raise SampleError(f"{entry} has no tensor parameter {name!r}; its tensors are {', '.join(sorted(known))}")
     sizes: dict[DynDim, tuple[int, str]] = {}
     return Specialization(
         entry=entry,
@@ -142,19 +142,21 @@ def _parameter(
 ) -> ParameterSpec:
     if not declared.is_tensor:
         if declared.dtype is None:
-            raise BuildError(f"parameter {declared.name!r} of {entry} has no type; annotate it, as pl.Scalar[pl.INT32]")
+            raise SampleError(
+                f"parameter {declared.name!r} of {entry} has no type; annotate it, as pl.Scalar[pl.INT32]"
+            )
         return ParameterSpec(declared.name, Direction.In, declared.dtype, None)
     if declared.dtype is not None and declared.shape is not None:
         if sample is not None:
             _check_sample(entry, declared, declared.dtype, declared.shape, sample, sizes)
         return ParameterSpec(declared.name, declared.direction, declared.dtype, declared.shape)
     if sample is None:
-        raise BuildError(
+        raise SampleError(
             f"parameter {declared.name!r} of {entry} has no shape in its annotation: pass a sample tensor, "
             f"TensorSpec(shape=[...], dtype=...), or annotate it as pl.Tensor[[...], pl.FP32]"
         )
     if declared.dtype is not None and sample.dtype != declared.dtype:
-        raise BuildError(f"argument {declared.name!r} of {entry} is {declared.dtype} by its annotation, got {sample}")
+        raise SampleError(f"argument {declared.name!r} of {entry} is {declared.dtype} by its annotation, got {sample}")
     return ParameterSpec(declared.name, declared.direction, sample.dtype, sample.shape)
 
 
@@ -169,15 +171,15 @@ def _check_sample(
     wanted = f"{dtype}[{','.join(map(str, shape))}]"
     mismatch = f"argument {declared.name!r} of {entry} is {wanted} by its annotation, got {sample}"
     if sample.dtype != dtype or len(sample.shape) != len(shape):
-        raise BuildError(mismatch)
+        raise SampleError(mismatch)
     for dim, size in zip(shape, sample.shape, strict=True):
         if isinstance(dim, int):
             if size != dim:
-                raise BuildError(mismatch)
+                raise SampleError(mismatch)
             continue
         first, where = sizes.setdefault(dim, (size, declared.name))
         if first != size:
-            raise BuildError(
+            raise SampleError(
                 f"dimension {dim.name} of {entry} is {first} in argument {where!r} and {size} in argument "
                 f"{declared.name!r}; a dynamic dimension has one size in a call"
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pypto.ir.nodes import FunctionKind
 from pypto.language.signature import Signature
-from pypto.language.source import KernelSource
+from pypto.language.source import KernelSource, SourceClosure
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
@@ -21,10 +21,14 @@ class JITFunction(KernelSource):
 
     Samples are arrays, or objects with ``shape`` and ``dtype`` only. A parameter whose annotation is complete needs
     none; dynamic dimensions and scalars never do, and scalars never select what is compiled.
+
+    Attributes:
+        latest_digest: the latest source closure and its digest, so that equal requests do not digest it again.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function, FunctionKind.ORCHESTRATION)
+        self.latest_digest: tuple[SourceClosure, str] | None = None
 
     @functools.cached_property
     def signature(self) -> Signature:
@@ -40,7 +44,7 @@ class JITFunction(KernelSource):
 
         Raises:
             CompileError: the kernel is wrong, with its place.
-            BuildError, TypeError: samples that do not fit.
+            TypeError: samples that do not fit (`SampleError` for their shapes and dtypes).
         """
         from pypto.build.generate import specialized_program
         from pypto.jit.request import capture
@@ -61,7 +65,7 @@ class JITFunction(KernelSource):
 
         Raises:
             CompileError: the kernel is wrong, with its place. The request may be repeated.
-            BuildError, TypeError: samples that do not fit.
+            TypeError: samples that do not fit (`SampleError` for their shapes and dtypes).
         """
         from pypto.jit.flow import obtain
         from pypto.jit.request import capture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,12 +60,12 @@ class Request:
     @cached_property
     def source_digest(self) -> str:
         """Digest of the source closure."""
-        return source_digest(self.closure.record())
+        return _source_digest(self.function, self.closure)
 
     @cached_property
     def specialization_digest(self) -> str:
         """Digest of the specialization record."""
-        return self.specialization.digest()
+        return _specialization_digest(self.specialization)
 
     @cached_property
     def application_source_digest(self) -> str:
@@ -80,7 +81,7 @@ class Request:
         from pypto.language.errors import CompileError
 
         try:
-            now = source_digest(collect(self.function).record())
+            now = _source_digest(self.function, collect(self.function))
             return _with_application_inputs(now, self.policy) != self.application_source_digest
         except (CompileError, IdentityUnavailable):
             return True
@@ -93,7 +94,8 @@ def capture(
 
     Raises:
         TypeError: arguments that do not fit the parameters.
-        BuildError: samples that contradict annotations, a missing sample, or an option that is not supported.
+        SampleError: a missing sample, or samples that contradict annotations.
+        BuildError: an option that is not supported.
         CompileError: the source closure cannot be made.
         ValueError: an illegal environment variable of the cache configuration.
     """
@@ -139,12 +141,56 @@ def environment_identity(toolchain: Toolchain, options: CompileOptions) -> Toolc
     Raises:
         IdentityUnavailable: a component cannot be identified.
     """
-    from pypto._identity.hermetic import hermetic_identity
-
-    identity = hermetic_identity(toolchain.descriptor.record(), device=options.execution_mode == "device")
+    identity = _environments.of(toolchain, options.execution_mode == "device")
     if not identity.usable:
         raise IdentityUnavailable(identity.explain())
     return identity
+
+
+def _source_digest(function: JITFunction, closure: SourceClosure) -> str:
+    """The digest of a closure, or that of the entry's latest one if it holds the very same functions and values."""
+    latest = function.latest_digest
+    if latest is not None and _same_closure(latest[0], closure):
+        return latest[1]
+    digest = source_digest(closure.record())
+    function.latest_digest = (closure, digest)
+    return digest
+
+
+def _same_closure(one: SourceClosure, other: SourceClosure) -> bool:
+    # By identity: equality would take 1, 1.0 and True for the same constant.
+    return len(one.functions) == len(other.functions) and all(
+        a.kernel is b.kernel
+        and a.values.keys() == b.values.keys()
+        and all(value is b.values[name] for name, value in a.values.items())
+        for a, b in zip(one.functions, other.functions, strict=True)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _specialization_digest(specialization: Specialization) -> str:
+    return specialization.digest()
+
+
+class _Environments:
+    """The identity of the latest toolchain object; it stays the same object until its files change."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[Toolchain, bool, ToolchainIdentity] | None = None
+
+    def of(self, toolchain: Toolchain, device: bool) -> ToolchainIdentity:
+        latest = self._latest
+        if latest is not None and latest[0] is toolchain and latest[1] is device:
+            return latest[2]
+        from pypto._identity.hermetic import hermetic_identity
+
+        identity = hermetic_identity(toolchain.descriptor.record(), device=device)
+        if identity.usable:
+            self._latest = (toolchain, device, identity)
+        return identity
+
+
+_environments = _Environments()
 
 
 def _with_application_inputs(digest: str, policy: CachePolicy) -> str:

@@ -6,7 +6,7 @@ import enum
 
 import pytest
 
-from pypto.build.errors import BuildError
+from pypto.build.errors import BuildError, SampleError
 from pypto.build.options import CompileOptions, coerce_options
 from pypto.build.specialize import (
     TensorMeta,
@@ -87,12 +87,12 @@ def test_options_select() -> None:
     ],
 )
 def test_samples_that_contradict_the_annotation(samples: dict[str, TensorMeta], message: str) -> None:
-    with pytest.raises(BuildError, match=message):
+    with pytest.raises(SampleError, match=message):
         specialize("decode", DECODE, samples, CompileOptions())
 
 
 def test_an_open_parameter_needs_a_sample() -> None:
-    with pytest.raises(BuildError, match="parameter 'x' of f has no shape in its annotation: pass a sample tensor"):
+    with pytest.raises(SampleError, match="parameter 'x' of f has no shape in its annotation: pass a sample tensor"):
         specialize("f", [BARE], {}, CompileOptions())
 
 
