@@ -194,7 +194,8 @@ _environments = _Environments()
 
 
 def _with_application_inputs(digest: str, policy: CachePolicy) -> str:
-    if not policy.extra_source_paths and policy.extra_fingerprint is None:
+    inputs = (policy.extra_source_paths, policy.extra_fingerprint, policy.identity, policy.epoch)
+    if inputs == ((), None, "build", None):
         return digest
     from pypto._identity.content import fingerprint_extra_sources
 
@@ -207,5 +208,7 @@ def _with_application_inputs(digest: str, policy: CachePolicy) -> str:
             "source": digest,
             "extra_sources": extra.digest if policy.extra_source_paths else None,
             "extra_fingerprint": policy.extra_fingerprint,
+            "identity": policy.identity,
+            "epoch": policy.epoch,
         }
     )

@@ -124,8 +124,9 @@ def builds(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pypto.jit.building, "generate", made.generate)
     monkeypatch.setattr(pypto.build.assemble, "assemble", made.assemble)
     monkeypatch.setattr(pypto.build.compile_, "compile_", made.compile)
-    for name in ("PYPTO_CACHE", "PYPTO_CACHE_DIR", "PYPTO_CACHE_READONLY", "PYPTO_BUNDLE_PATH"):
-        monkeypatch.delenv(name, raising=False)
+    for name in ("", "_DIR", "_READONLY", "_IDENTITY", "_EPOCH"):
+        monkeypatch.delenv(f"PYPTO_CACHE{name}", raising=False)
+    monkeypatch.delenv("PYPTO_BUNDLE_PATH", raising=False)
     configure_cache(None)
     work = tmp_path / "work"
     work.mkdir()

@@ -267,6 +267,31 @@ def test_cfg_21_22_25_application_inputs_enter_the_key(kernels: ModuleType, buil
     assert len({plain.key, first.key, second.key, third.key}) == 4
 
 
+def test_cfg_55_57_58_epoch_and_identity_policy_are_namespaces(
+    kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    default = kernels.annotated.compile(config=enabled)
+    monkeypatch.setenv("PYPTO_CACHE_IDENTITY", "build")
+    assert kernels.annotated.compile(config=enabled) is default
+    monkeypatch.setenv("PYPTO_CACHE_IDENTITY", "content")
+    content = kernels.annotated.compile(config=enabled)
+    monkeypatch.setenv("PYPTO_CACHE_EPOCH", "2")
+    epoch = kernels.annotated.compile(config=enabled)
+    assert len({default.key, content.key, epoch.key}) == 3
+    monkeypatch.delenv("PYPTO_CACHE_IDENTITY")
+    monkeypatch.delenv("PYPTO_CACHE_EPOCH")
+    assert kernels.annotated.compile(config=enabled) is default
+    assert counts()["misses"] == 3
+
+
+def test_cfg_68_an_unknown_identity_policy_is_refused(
+    kernels: ModuleType, builds: Any, enabled: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYPTO_CACHE_IDENTITY", "foo")
+    with pytest.raises(ValueError, match="PYPTO_CACHE_IDENTITY is build or content, got 'foo'"):
+        kernels.annotated.compile(config=enabled)
+
+
 def test_cfg_23_req_08_a_missing_input_bypasses(
     kernels: ModuleType, builds: Any, counts: Counts, tmp_path: Path
 ) -> None:
