@@ -39,64 +39,79 @@ def same_value(a: Valid, b: Valid) -> bool:
 
 def difference(a: Valid, b: Valid) -> int | None:
     """``a - b`` when it is a known number whatever the run-time values are, else ``None``."""
-    terms_a, constant_a = _affine(a)
-    terms_b, constant_b = _affine(b)
-    if {k: v for k, v in terms_a.items() if v} != {k: v for k, v in terms_b.items() if v}:
-        return None
-    return constant_a - constant_b
+    forms = _Forms()
+    terms_a, constant_a = forms.of(a)
+    terms_b, constant_b = forms.of(b)
+    return constant_a - constant_b if terms_a == terms_b else None
 
 
-# A leaf is the identity of a value, or the structure of an operation that is not affine (such as min).
-_Leaf = tuple[object, ...]
+# A leaf is the number of a structure: the identity of a value, or an operation that is not affine (such as min).
+_Leaf = int
+# Factors of leaves, none of them 0, and a constant.
 _Affine = tuple[dict[_Leaf, int], int]
 
 
-def _affine(value: Valid) -> _Affine:
-    if isinstance(value, int):
-        return {}, value
-    op = defining_op(value)
-    if op is None:
-        return {("value", id(value)): 1}, 0
-    name = op.name
-    if name == "arith.constant":
-        number = op.attrs["value"]
-        if isinstance(number, int):
-            return {}, int(number)
-    elif name in ("arith.add", "arith.sub"):
-        (left, c_left), (right, c_right) = _affine(op.operands[0]), _affine(op.operands[1])
-        sign = 1 if name == "arith.add" else -1
-        total = dict(left)
-        for leaf, factor in right.items():
-            total[leaf] = total.get(leaf, 0) + sign * factor
-        return total, c_left + sign * c_right
-    elif name == "arith.cast" and _is_integer(op.operands[0]) and _is_integer(op.result):
-        return _affine(op.operands[0])
-    elif name == "arith.neg":
-        terms, constant = _affine(op.operands[0])
-        return {k: -v for k, v in terms.items()}, -constant
-    elif name == "arith.mul":
-        for this, other in ((0, 1), (1, 0)):
-            terms, factor = _affine(op.operands[this])
-            if not any(terms.values()):
-                scaled, constant = _affine(op.operands[other])
-                return {k: v * factor for k, v in scaled.items()}, constant * factor
-    if name.startswith("arith.") or name == "tensor.dim":
-        # Pure: two operations with equal operands and attributes give equal values.
-        return {(name, str(op.result.type), *sorted(op.attrs.items()), *(_frozen(v) for v in op.operands)): 1}, 0
-    return {("value", id(value)): 1}, 0
+class _Forms:
+    """Affine forms of scalars; each value is looked at once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, _Affine] = {}
+        self.leaves: dict[tuple[object, ...], _Leaf] = {}
+
+    def of(self, value: Valid) -> _Affine:
+        if isinstance(value, int):
+            return {}, value
+        if id(value) not in self.known:
+            self.known[id(value)] = self.computed(value)
+        return self.known[id(value)]
+
+    def computed(self, value: Value) -> _Affine:
+        op = defining_op(value)
+        if op is None:
+            return self.opaque("value", id(value))
+        name, operands = op.name, op.operands
+        if name == "arith.constant" and isinstance(op.attrs["value"], int):
+            return {}, int(op.attrs["value"])
+        if name == "arith.add":
+            return _combined(self.of(operands[0]), self.of(operands[1]), 1)
+        if name == "arith.sub":
+            return _combined(self.of(operands[0]), self.of(operands[1]), -1)
+        if name == "arith.neg":
+            return _combined(({}, 0), self.of(operands[0]), -1)
+        if name == "arith.cast" and _is_integer(operands[0]) and _is_integer(value):
+            return self.of(operands[0])
+        if name == "arith.mul":
+            left, right = self.of(operands[0]), self.of(operands[1])
+            for (terms, factor), other in ((left, right), (right, left)):
+                if not terms:
+                    return _combined(({}, 0), other, factor)
+        if name.startswith("arith.") or name == "tensor.dim":
+            # Pure: two operations with equal operands and attributes give equal values.
+            return self.opaque(name, str(value.type), *sorted(op.attrs.items()), *map(self.operand, operands))
+        return self.opaque("value", id(value))
+
+    def opaque(self, *structure: object) -> _Affine:
+        return {self.leaves.setdefault(structure, len(self.leaves)): 1}, 0
+
+    def operand(self, value: Value) -> object:
+        """What stands for an operand in a structure."""
+        if not _is_integer(value):
+            number = constant_of(value)
+            return ("value", id(value)) if number is None else ("constant", repr(number))
+        terms, constant = self.of(value)
+        return (frozenset(terms.items()), constant)
+
+
+def _combined(a: _Affine, b: _Affine, factor: int) -> _Affine:
+    """``a + factor * b``."""
+    terms = dict(a[0])
+    for leaf, count in b[0].items():
+        terms[leaf] = terms.get(leaf, 0) + factor * count
+    return {leaf: count for leaf, count in terms.items() if count}, a[1] + factor * b[1]
 
 
 def _is_integer(value: Value) -> bool:
     return isinstance(value.type, ScalarType) and value.type.dtype.is_integer
-
-
-def _frozen(value: Value) -> _Leaf:
-    if isinstance(value.type, TensorType):
-        return ("value", id(value))
-    if constant_of(value) is not None:
-        return ("constant", repr(constant_of(value)))
-    terms, constant = _affine(value)
-    return (frozenset((k, v) for k, v in terms.items() if v), constant)
 
 
 def values_in_type(type: Type) -> Iterator[Value]:

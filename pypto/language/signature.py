@@ -195,10 +195,10 @@ def _tensor_item(item: Any) -> tuple[tuple[int | DynDim, ...], DType]:
         raise _BadAnnotation(f"{dtype!r} is not a dtype such as pl.FP32; {form}")
     if dtype == INDEX:
         raise _BadAnnotation("tensors of INDEX do not exist; use pl.INT64")
-    return checked_shape(dims), dtype
+    return _checked_shape(dims), dtype
 
 
-def checked_shape(dims: Iterable[Any]) -> tuple[int | DynDim, ...]:
+def _checked_shape(dims: Iterable[Any]) -> tuple[int | DynDim, ...]:
     """Dimensions of a tensor parameter: 1 to 5 positive ints or dynamic names."""
     shape: list[int | DynDim] = []
     for dim in dims:
