@@ -17,10 +17,13 @@ import pypto.build.compile_
 import pypto.jit.building
 import pypto.toolchain
 from pypto._identity.records import canonical_json
+from pypto.build.generate import request_record
 from pypto.build.layout import copy_file, generated_files, new_directory, read_config, write_file
+from pypto.build.seal import Specialized, seal
 from pypto.ir.nodes import Block, Function, FunctionKind, Program
 from pypto.jit import flow
 from pypto.jit.config import configure_cache
+from pypto.runtime.kernel_config import RUNTIME_ABI
 from pypto.toolchain import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet
 
 KERNELS = """
@@ -62,6 +65,10 @@ class Builds:
         """What a new process would know: nothing."""
         flow._objects.clear()
 
+    def seal(self, folder: Path, version: str, *requests: Any) -> Path:
+        """A bundle in a folder, sealed with other tools than those in force."""
+        return seal_all(folder, version, *requests)
+
     def make_toolchain(self, folder: Path, version: str) -> Toolchain:
         """Another toolchain of empty folders."""
         return fake_toolchain(folder, version)
@@ -73,6 +80,10 @@ class Builds:
             "schema": 1,
             "entry": specialization.entry,
             "build_kind": "single_chip",
+            "runtime": "host_build_graph",
+            "runtime_abi": RUNTIME_ABI,
+            "backend_type": specialization.options.backend_type,
+            "params": [],
             "execution_mode": specialization.options.execution_mode,
             "orchestration": {"source": "orchestration/main.cpp", "binary": "prebuilt/orchestration/main.so"},
             "kernels": [],
@@ -97,6 +108,22 @@ class Builds:
             copy_file(generated / name, root, name)
         write_file(root, "prebuilt/orchestration/main.so", b"binary")
         write_file(root, "binary_manifest.json", b"{}")
+
+
+def seal_all(folder: Path, version: str, *requests: Any) -> Path:
+    """A bundle of the artifacts that requests ask for, sealed with the identity of a stand-in toolchain."""
+    work = folder / "steps"
+    stages = Builds()
+    inputs = []
+    for number, request in enumerate(requests):
+        at = work / str(number)
+        generated, ready = at / "generated", at / "ready"
+        stages.generate(request.closure, request.specialization, generated)
+        stages.compile(generated, at, fake_toolchain(folder / "tools"), ready)
+        (at / "request.json").write_bytes(request_record(request.closure, request.specialization).to_bytes())
+        inputs.append(Specialized(at / "request.json", generated, ready))
+    seal(inputs, fake_toolchain(folder / "tools", version).descriptor, folder / "x.bundle")
+    return folder / "x.bundle"
 
 
 def fake_toolchain(folder: Path, version: str = "1") -> Toolchain:
