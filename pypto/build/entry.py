@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import sysconfig
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,12 @@ def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> KernelS
     Changes ``sys.path`` of the process for good, so it is for a process that runs one build step.
 
     Raises:
-        BuildError: no such module or entry, an import of something a build does not offer, or an entry that is not a
-            ``@pl.jit`` function.
+        BuildError: no such module or entry, an import of something a build does not offer, a module that fails while it
+            is imported, or an entry that is not a ``@pl.jit`` function.
+        CompileError: a kernel that is refused when it is decorated.
     """
     from pypto.ir.nodes import FunctionKind
+    from pypto.language.errors import CompileError
     from pypto.language.source import KernelSource
 
     def is_entry(value: object) -> bool:
@@ -41,8 +44,10 @@ def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> KernelS
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise BuildError(_missing_module(module, str(error.name), import_roots)) from None
-    except (ImportError, SyntaxError) as error:
-        raise BuildError(f"module {module} cannot be imported: {error}") from None
+    except CompileError:
+        raise
+    except Exception as error:
+        raise BuildError(f"module {module} cannot be imported: {_described(error)}") from None
     found = getattr(loaded, entry, None)
     if isinstance(found, KernelSource) and is_entry(found):
         return found
@@ -66,6 +71,20 @@ def _confine_imports(import_roots: Sequence[Path]) -> None:
     importlib.invalidate_caches()
     # The source tree is an input: a build writes nothing into it.
     sys.dont_write_bytecode = True
+
+
+def _described(error: Exception) -> str:
+    """The error with the innermost place in the user's own files."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, (ImportError, SyntaxError)):
+        return text
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((package, "<frozen ", importlib.__path__[0]))
+    ]
+    return f"{text} ({own[-1].filename}:{own[-1].lineno})" if own else text
 
 
 def _missing_module(module: str, missing: str, import_roots: Sequence[Path]) -> str:

@@ -38,7 +38,9 @@ GENERATE = ("--backend-type", "Ascend910B", "--execution-mode", "sim")
 
 
 def run(*arguments: str | Path, cwd: Path, flags: tuple[str, ...] = (), umask: int = 0o022, **env: str):
-    code = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('pypto.build', run_name='__main__')"
+    code = (
+        "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('pypto.build', run_name='__main__')"
+    )
     return subprocess.run(
         [sys.executable, "-I", "-S", "-B", *flags, "-c", code, PACKAGE_PARENT, *map(str, arguments)],
         cwd=cwd,
@@ -124,12 +126,19 @@ def test_tensors_without_a_declared_shape(sources: Path, tmp_path: Path) -> None
         ("ops.add", "plain", "ops.add.plain is a function, not a @pl.jit function; those are: add, copy"),
         ("ops-add", "add", "--module is a dotted module name such as kernels.decode, got 'ops-add'"),
         ("ops.greedy", "add", "importing ops.greedy needs 'numpy', which a build does not offer"),
-        ("ops.broken", "add", "module ops.broken cannot be imported: "),
+        ("ops.broken", "add", "module ops.broken cannot be imported: SyntaxError: "),
+        (
+            "ops.early",
+            "add",
+            "module ops.early cannot be imported: NotImplementedError: @pl.jit.inline is not supported",
+        ),
+        ("ops.early", "add", "sources/ops/early.py:4)"),
     ],
 )
 def test_a_wrong_entry_is_one_line(sources: Path, tmp_path: Path, module: str, entry: str, message: str) -> None:
     (sources / "ops" / "greedy.py").write_text("import numpy\n")
     (sources / "ops" / "broken.py").write_text("def (:\n")
+    (sources / "ops" / "early.py").write_text("import pypto.language as pl\n\n\n@pl.jit.inline\ndef f():\n    pass\n")
     done = run(
         *("generate", "--module", module, "--entry", entry, "--import-root", "sources", *GENERATE),
         *("--out", "gen", "--request", "request.json"),
@@ -160,7 +169,10 @@ def test_a_wrong_kernel_is_the_users_diagnostic(sources: Path, tmp_path: Path) -
     [
         (("--backend-type", "A2", "--execution-mode", "sim"), "backend_type is Ascend910B or Ascend950, got 'A2'"),
         ((*GENERATE, "--option", "unroll=4"), "there is no compile option 'unroll'"),
-        ((*GENERATE, "--option", "strategy=Default", "--option", "strategy=Default"), "--option strategy is given twice"),
+        (
+            (*GENERATE, "--option", "strategy=Default", "--option", "strategy=Default"),
+            "--option strategy is given twice",
+        ),
         ((*GENERATE, "--tensor", "x=[4]"), "tensor 'x' is written DTYPE[DIM,...]"),
         ((*GENERATE, "--tensor", "y=FP32[4]"), "add has no tensor parameter 'y'; its tensors are a, b, out"),
     ],
