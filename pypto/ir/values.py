@@ -78,7 +78,7 @@ class _Forms:
             return _combined(self.of(operands[0]), self.of(operands[1]), -1)
         if name == "arith.neg":
             return _combined(({}, 0), self.of(operands[0]), -1)
-        if name == "arith.cast" and _is_integer(operands[0]) and _is_integer(value):
+        if name == "arith.cast" and _widens(operands[0], value):
             return self.of(operands[0])
         if name == "arith.mul":
             left, right = self.of(operands[0]), self.of(operands[1])
@@ -108,6 +108,14 @@ def _combined(a: _Affine, b: _Affine, factor: int) -> _Affine:
     for leaf, count in b[0].items():
         terms[leaf] = terms.get(leaf, 0) + factor * count
     return {leaf: count for leaf, count in terms.items() if count}, a[1] + factor * b[1]
+
+
+def _widens(source: Value, result: Value) -> bool:
+    """Whether a conversion keeps every whole number as it is."""
+    if not isinstance(source.type, ScalarType) or not isinstance(result.type, ScalarType):
+        return False
+    a, b = source.type.dtype, result.type.dtype
+    return a.kind in ("int", "index") and b.kind in ("int", "index") and a.bits <= b.bits
 
 
 def _is_integer(value: Value) -> bool:

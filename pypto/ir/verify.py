@@ -43,6 +43,25 @@ class _Verifier:
         if not function.body.ops or last_op(function.body).name != "scf.return":
             raise IRError(f"{function.name} does not end with scf.return", function.loc)
         self.block(function.body)
+        self.check_outputs()
+
+    def check_outputs(self) -> None:
+        """Something must be stored into every output, or its caller reads what was there before."""
+        written: set[int] = set()
+        for op in self.function.body.walk():
+            if op.name == "tile.store":
+                written.add(id(_handle(op.operands[1])))
+            elif op.name == "func.call":
+                callee = self.program.functions[op.attrs["callee"]]
+                pairs = zip(callee.params, op.operands, strict=True)
+                written.update(id(_handle(v)) for p, v in pairs if p.direction is not Direction.In)
+        for param in self.function.params:
+            if param.direction is Direction.Out and id(param.value) not in written:
+                raise IRError(
+                    f"{param.name} is an output of {self.function.name}, but nothing is stored into it; store into it, "
+                    "or do not annotate it with pl.Out",
+                    self.function.loc,
+                )
 
     def block(self, block: Block) -> None:
         outer = set(self.visible)
@@ -144,6 +163,13 @@ class _Verifier:
                     f"the size {part.name} of {value.name} is not known where {value.name} is used; compute it before",
                     loc,
                 )
+
+
+def _handle(value: Value) -> Value:
+    """The parameter or workspace that a view shows."""
+    while (op := defining_op(value)) is not None and op.name == "tensor.view":
+        value = op.operands[0]
+    return value
 
 
 def equal_types(a: Type, b: Type) -> bool:

@@ -180,6 +180,7 @@ def test_verifier_holds_results_to_the_rules() -> None:
 )
 def test_verifier_holds_the_structure(change: Callable[[Program], object], message: str) -> None:
     part, b = incore()
+    b.store(b.full((64, 64), FP32, 0.0), part.params[2].value, [0, 0])
     b.op("scf.return")
     part.core = CoreType.AIV
     program = program_with(part)
@@ -187,6 +188,23 @@ def test_verifier_holds_the_structure(change: Callable[[Program], object], messa
     change(program)
     with pytest.raises(IRError, match=message):
         verify(program)
+
+
+def test_output_that_nothing_is_stored_into_is_refused() -> None:
+    part, b = incore()
+    b.op("scf.return")
+    part.core = CoreType.AIV
+    with pytest.raises(IRError, match="out is an output of part, but nothing is stored into it"):
+        verify(program_with(part))
+
+
+def test_store_into_a_view_counts_for_its_base() -> None:
+    part, b = incore()
+    half = b.view(part.params[2].value, [32, 0], [32, 64])
+    b.store(b.full((32, 64), FP32, 0.0), half, [0, 0])
+    b.op("scf.return")
+    part.core = CoreType.AIV
+    verify(program_with(part))
 
 
 def test_unknown_backend_is_refused() -> None:

@@ -368,6 +368,11 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "unused value of math": (KernelTypeError, in_incore("t = ⟦math.sqrt(x)⟧"), "takes numbers known while compiling"),
     "augmented tensor": (KernelTypeError, in_incore("⟦out += a⟧"), "assign to a slice of it: out[:] ="),
     # passes
+    "output that is never written": (
+        KernelTypeError,
+        "@incore\ndef ⟦part⟧(a: pl.Tensor, o: pl.Out[pl.Tensor]):\n    pass\n" + in_entry("part(a, out)\nreturn out"),
+        "o is an output of part, but nothing is stored into it",
+    ),
     "cube and vector work": (
         KernelTypeError,
         in_incore("pl.store(pl.matmul(h, h), [0, 0], out)\nout[:] = ⟦pl.exp(a)⟧"),

@@ -181,9 +181,9 @@ def test_functions_are_specialized_by_their_arguments() -> None:
 def test_scalar_arguments_take_the_declared_type() -> None:
     program = lowered(
         "@incore\ndef part(i: pl.Scalar[pl.INDEX], f: float, g: pl.Scalar[pl.INT32] = 3):\n    pass\n"
-        + in_entry("part(n, 2)\nreturn out")
+        + in_scope("out[:] = a").replace("    with", "    part(n, 2)\n    with", 1)
     )
-    (call,) = [op for op in program.entry_function.body.walk() if op.name == "func.call"]
+    call = next(op for op in program.entry_function.body.walk() if op.attrs.get("callee") == "part")
     assert [str(v.type) for v in call.operands] == ["INDEX", "FP32", "INT32"]
 
 
@@ -216,8 +216,9 @@ def test_accumulation_that_starts_in_the_loop() -> None:
 
 
 def test_scalars_mix_only_whole_with_whole() -> None:
-    text = "@incore\ndef part(f: float, i: pl.Scalar[pl.INT32]):\n    pass\n" + in_entry(
-        "part(x * 2, n)\nm = -n if n > 3 and x < 1.0 else 4\npart(x + pl.cast(n, pl.FP32), m)\nreturn out"
+    part = "@incore\ndef part(f: float, i: pl.Scalar[pl.INT32], o: pl.Out[pl.Tensor]):\n"
+    text = f"{part}    o[:] = pl.full([64, 64], pl.FP32, f)\n" + in_entry(
+        "part(x * 2, n, out)\nm = -n if n > 3 and x < 1.0 else 4\npart(x + pl.cast(n, pl.FP32), m, out)\nreturn out"
     )
     entry = lowered(text).entry_function
     assert [str(op.result.type) for op in ops(entry, "arith.mul")] == ["FP32"]
