@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pypto.build.generate import generate
-from pypto.build.layout import copy_file, generated_files, read_config, ready_files
+from pypto.build.layout import copy_file, generated_files, read_config, ready_files, write_file
 from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
 from pypto.jit.private import private_parent
 from pypto.jit.request import Request
@@ -85,14 +85,27 @@ def private_kernel(
 
 
 def build_forced(request: Request) -> CompiledKernel:
-    """Compile without looking anywhere, and keep the files where the call asks for them."""
+    """Compile without looking anywhere, and keep files and dumps where the call asks for them."""
     kernel = build_private(request)
-    wanted = request.config.save_kernels_dir
-    if wanted is None or kernel.output_dir is None:
-        return kernel
-    target = Path(wanted)
-    _copy_all(kernel.output_dir, target, generated_files(read_config(kernel.output_dir)))
-    return kernel.with_output(target, lambda ready: _copy_all(ready, target, ready_files(read_config(ready))))
+    assert kernel.output_dir is not None
+    target = kernel.output_dir.parent
+    if request.config.save_kernels_dir is not None:
+        target = Path(request.config.save_kernels_dir)
+        _copy_all(kernel.output_dir, target, generated_files(read_config(kernel.output_dir)))
+        kernel = kernel.with_output(target, lambda ready: _copy_all(ready, target, ready_files(read_config(ready))))
+    if request.config.dump_passes:
+        _dump_programs(request, kernel, target)
+    return kernel
+
+
+def _dump_programs(request: Request, kernel: CompiledKernel, target: Path) -> None:
+    from pypto.build.generate import specialized_program
+    from pypto.ir.printer import print_program
+
+    assert kernel.program is not None
+    parsed = specialized_program(request.closure, request.specialization)
+    for name, program in (("00_after_Parse", parsed), ("01_after_Lower", kernel.program)):
+        write_file(target, f"passes_dump/{name}.txt", print_program(program, locations=True).encode())
 
 
 def read_ready(directory: Path) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pypto.build.errors import BuildError
 from pypto.ir.nodes import FunctionKind
 from pypto.language.signature import Signature
 from pypto.language.source import KernelSource, SourceClosure
@@ -79,6 +80,7 @@ class JITFunction(KernelSource):
             ToolchainNotInstalled: tools are needed and none are installed.
             ToolError: a tool failed. Otherwise as `compile`.
         """
+        _refuse_codegen_only(config)
         kernel = self.compile(*samples, config=config, **named)
         kernel.ensure_ready()
         return kernel
@@ -91,5 +93,11 @@ class JITFunction(KernelSource):
         """
         from pypto.jit.binding import bind_call
 
+        _refuse_codegen_only(config)
         values = bind_call(self.signature, args, named)
         return self.compile(*values, config=config)(*values, config=config)
+
+
+def _refuse_codegen_only(config: RunConfig | None) -> None:
+    if config is not None and config.codegen_only:
+        raise BuildError("RunConfig.codegen_only makes no binaries: use f.compile(..., config=config)")

@@ -16,6 +16,7 @@ import pytest
 
 import pypto
 import pypto.toolchain
+from pypto.build.errors import BuildError
 from pypto.jit.compiled import Origin
 from pypto.jit.config import CacheConfig, configure_cache
 from pypto.runtime.config import RunConfig
@@ -395,6 +396,26 @@ def test_req_05_06_57_forced_rebuilds(
         "generation_builds": 2,
         "binary_builds": 2,
     }
+
+
+def test_passes_are_dumped_beside_the_private_build(kernels: ModuleType, builds: Any) -> None:
+    made = kernels.annotated.compile(config=RunConfig(dump_passes=True))
+    assert made.output_dir is not None
+    dumps = made.output_dir.parent / "passes_dump"
+    assert sorted(path.name for path in dumps.iterdir()) == ["00_after_Parse.txt", "01_after_Lower.txt"]
+    assert "incore @scale" in (dumps / "00_after_Parse.txt").read_text()
+
+
+def test_settings_that_nothing_heeds_are_errors(kernels: ModuleType, builds: Any) -> None:
+    for name in ("dump_ptoas_passes", "compile_profiling"):
+        with pytest.raises(BuildError, match=f"RunConfig.{name} is not supported yet"):
+            kernels.annotated.compile(config=RunConfig(**{name: True}))
+    only = RunConfig(codegen_only=True)
+    assert kernels.annotated.compile(config=only).state == "GENERATED"
+    for act in (kernels.annotated.warmup, kernels.annotated):
+        with pytest.raises(BuildError, match=r"RunConfig\.codegen_only makes no binaries: use f\.compile"):
+            act(config=only)
+    assert builds.compiled == []
 
 
 def test_sta_30_a_forced_rebuild_with_the_cache_off(kernels: ModuleType, builds: Any, counts: Counts) -> None:
