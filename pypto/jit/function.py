@@ -80,8 +80,8 @@ class JITFunction(KernelSource):
             ToolchainNotInstalled: tools are needed and none are installed.
             ToolError: a tool failed. Otherwise as `compile`.
         """
-        _refuse_codegen_only(config)
         kernel = self.compile(*samples, config=config, **named)
+        _refuse_codegen_only(config)
         kernel.ensure_ready()
         return kernel
 
@@ -93,9 +93,10 @@ class JITFunction(KernelSource):
         """
         from pypto.jit.binding import bind_call
 
-        _refuse_codegen_only(config)
         values = bind_call(self.signature, args, named)
-        return self.compile(*values, config=config)(*values, config=config)
+        kernel = self.compile(*values, config=config)
+        _refuse_codegen_only(config)
+        return kernel(*values, config=config)
 
 
 def _refuse_codegen_only(config: RunConfig | None) -> None:
