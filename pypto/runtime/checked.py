@@ -114,6 +114,8 @@ class _Memory:
 
 
 def _run_child(entry: str, order: Mapping[str, object], descriptors: list[int], stderr: int) -> int:
+    if not sys.executable:
+        raise LoadError(f"{entry}: a checked run starts a Python interpreter, and this process does not know one")
     command = [sys.executable, "-I", "-S", "-B", "-c", _CHILD, str(Path(pypto.__file__).parents[1]), json.dumps(order)]
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=stderr, pass_fds=descriptors)

@@ -33,11 +33,14 @@ struct Region {
     return region;
   }
 
-  // Whether every byte between begin and end belongs to the block.
+  // Whether the block is row-major without gaps, so that every byte between begin and end belongs to it.
   bool dense() const {
     int64_t bytes = element;
-    for (int axis = 0; axis < rank; ++axis) bytes *= shape[axis];
-    return bytes == end - begin;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      if (steps[axis] != bytes) return false;
+      bytes *= shape[axis];
+    }
+    return true;
   }
 
   // Whether each byte of `other` is certainly in this block; may say no to a block that is.
