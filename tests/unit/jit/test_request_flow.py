@@ -412,9 +412,10 @@ def test_settings_that_nothing_heeds_are_errors(kernels: ModuleType, builds: Any
             kernels.annotated.compile(config=RunConfig(**{name: True}))
     only = RunConfig(codegen_only=True)
     assert kernels.annotated.compile(config=only).state == "GENERATED"
+    x, out = two_tensors(16)
     for act in (kernels.annotated.warmup, kernels.annotated):
         with pytest.raises(BuildError, match=r"RunConfig\.codegen_only makes no binaries: use f\.compile"):
-            act(config=only)
+            act(x, 1, out, config=only)
     assert builds.compiled == []
 
 
