@@ -1,14 +1,15 @@
 """Which tiles share a buffer.
 
 ptoas has no loop-carried or branch results: a tile that a loop carries is one buffer that the body writes in place.
-This pass joins the values that must be one buffer where their lifetimes allow it, and asks for copies where they do not.
+This pass joins the values that must be one buffer where their lifetimes allow it, and asks for copies where they do
+not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pypto.codegen.tiles import Frame
+from pypto.codegen.tiles import Frame, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
 from pypto.ir.ops.registry import definition
@@ -78,6 +79,7 @@ def is_tile(value: Value) -> bool:
 class _Planner:
     def __init__(self, function: Function) -> None:
         self.function = function
+        self.line = vector_line(function)
         self.order: dict[Value, int] = {}
         self.conflicts: dict[Value, set[Value]] = {}
         # (target, source, operation to blame, whether they have to be one buffer); in program order.
@@ -107,7 +109,7 @@ class _Planner:
         return self.same.get(value, value)
 
     def _define(self, value: Value, op: Op) -> None:
-        Frame.of(_tile_type(value), op.loc)
+        Frame.of(_tile_type(value), self.line, op.loc)
         self.order[value] = len(self.order)
         self.conflicts[value] = set()
 
@@ -241,7 +243,7 @@ class _Planner:
 
     def _compatible(self, a: list[Value], b: list[Value]) -> bool:
         first, second = _tile_type(a[0]), _tile_type(b[0])
-        if Frame.of(first) != Frame.of(second) or first.shape != second.shape:
+        if Frame.of(first, self.line) != Frame.of(second, self.line) or first.shape != second.shape:
             return False
         if not all(same_value(x, y) for x, y in zip(first.valid, second.valid, strict=True)):
             return False

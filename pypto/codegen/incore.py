@@ -11,7 +11,7 @@ from pypto.codegen.buffers import Buffer, BufferPlan, Copies, is_tile, ordered, 
 from pypto.codegen.scalars import Const, Expr, Leaf, binary
 from pypto.codegen.sidework import SideWork, Slot, is_invariant, leaves
 from pypto.codegen.tensors import TaskArguments, TensorWindow, task_arguments
-from pypto.codegen.tiles import CPP_NAMES, DIALECT_NAMES, Frame, element_name
+from pypto.codegen.tiles import CPP_NAMES, DIALECT_NAMES, Frame, element_name, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
 from pypto.ir.ops.lowering import Form, Instruction
@@ -86,6 +86,7 @@ class _Printer:
         self.tensor_params = [p for p in function.params if isinstance(p.type, TensorType)]
         self.side = SideWork(len(self.tensor_params))
         self.plan: BufferPlan = plan_buffers(function)
+        self.block_line = vector_line(function)
         self.numbers: dict[Value, Expr] = {}
         self.windows: dict[Value, TensorWindow] = {}
         self.tiles: dict[Buffer, _Tile] = {}
@@ -139,7 +140,7 @@ class _Printer:
     def index_constant(self, value: int, op: Op | None = None) -> str:
         if abs(value) > _MAX_INT32:
             raise IRError(
-                f"the number {value} does not fit into 32 bits, in which kernels count elements", op and op.loc
+                f"the number {value} does not fit into 32 bits, in which kernels count elements", op.loc if op else None
             )
         return self.constant(f"{value} : index", f"c{value}" if value >= 0 else f"m{-value}")
 
@@ -204,7 +205,7 @@ class _Printer:
 
     def allocate_buffers(self, block: Block, index: int) -> None:
         for buffer in self.allocations.get((block, index), ()):
-            self.tiles[buffer] = self.allocate(Frame.of(buffer.type), buffer.type.valid)
+            self.tiles[buffer] = self.allocate(Frame.of(buffer.type, self.block_line), buffer.type.valid)
 
     def call(
         self,
@@ -304,7 +305,7 @@ class _Printer:
             self.note(op)
         kept: dict[Buffer, _Tile] = {}
         for buffer, _ in saves:
-            kept[buffer] = self.allocate(Frame.of(buffer.type), buffer.type.valid, "s")
+            kept[buffer] = self.allocate(Frame.of(buffer.type, self.block_line), buffer.type.valid, "s")
             self.copy(kept[buffer], self.tiles[buffer], op)
         for target, source in sequence:
             self.copy(self.tiles[target], kept.get(source, self.tiles[source]), op)
@@ -457,7 +458,7 @@ class _Printer:
             ins = ", ".join([f"{operands[0][0]} : {operands[0][1]}", *(n for n, _ in operands[1:])])
         else:
             ins = ", ".join(f"{n} : {t}" for n, t in operands)
-        replace = {2: f"pto::RoundMode::CAST_{_ROUND_MODES[op.attrs['mode']]}"} if instruction.op == "tcvt" else None
+        replace = {2: rounding(op, target.frame.dtype)} if instruction.op == "tcvt" else None
         self.call(
             instruction.op,
             ins,
@@ -627,6 +628,20 @@ class _Printer:
             f"{target.name} : {target.type}",
             name="PYPTO_TRANSPOSE",
         )
+
+
+def rounding(op: Op, target: DType) -> str:
+    """The rounding mode of a conversion, in C++.
+
+    Raises:
+        IRError: a conversion to a floating-point type would ignore the mode.
+    """
+    mode = op.attrs["mode"]
+    if target.is_float and mode in ("floor", "ceil", "trunc"):
+        raise IRError(
+            f"not supported: mode {mode} in a conversion to {target}; it applies to whole numbers only", op.loc
+        )
+    return f"pto::RoundMode::CAST_{_ROUND_MODES[mode]}"
 
 
 def turns(start: Expr, stop: Expr, step: Expr) -> Expr:

@@ -1,7 +1,12 @@
-"""Rewrites of an incore function in front of code generation, on a copy of it."""
+"""Rewrites of an incore function in front of code generation, on a copy of it.
+
+Products get operands that are loaded the other way round instead of transposed ones. Reductions and expansions of columns
+[R, 1], which no instruction takes, become what they mean: element-wise work, copies, or the same work on a row.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from pypto.ir.errors import IRError
@@ -11,7 +16,7 @@ from pypto.ir.values import defining_op
 
 
 def prepared(function: Function) -> Function:
-    """A copy in which no product has transposed operands: they are loaded the other way round instead.
+    """The copy that is printed; see the module's description.
 
     Raises:
         IRError: a transposed operand does not come straight from global memory.
@@ -19,6 +24,8 @@ def prepared(function: Function) -> Function:
     copy = _copied(function)
     _transpose_loads(copy.body)
     _drop_unused_loads(copy.body)
+    for block in _blocks(copy.body):
+        block.ops[:] = [new for op in block.ops for new in _without_columns(op)]
     return copy
 
 
@@ -46,6 +53,53 @@ def _copied(function: Function) -> Function:
         return made
 
     return replace(function, body=block(function.body))
+
+
+_KIND = re.compile(r"^tile\.(row|col)_(?P<expand>expand)?")
+_ELEMENTWISE = {
+    "tile.row_expand_add": "tile.add",
+    "tile.row_expand_sub": "tile.sub",
+    "tile.row_expand_mul": "tile.mul",
+    "tile.row_expand_div": "tile.div",
+    "tile.row_expand_max": "tile.maximum",
+    "tile.row_expand_min": "tile.minimum",
+}
+
+
+def _without_columns(op: Op) -> list[Op]:
+    """The operations that stand for a reduction or expansion of a column; other operations stay."""
+    kind = _KIND.match(op.name)
+    first = op.operands[0].type if op.operands else None
+    if kind is None or not isinstance(first, TileType) or first.shape[1] != 1:
+        return [op]
+    if first.shape[0] == 1:
+        # One element: its row and its column are the same.
+        op.name = op.name.replace("tile.col", "tile.row")
+    if op.name in _ELEMENTWISE:
+        op.name = _ELEMENTWISE[op.name]
+        return [op]
+    if op.name.startswith("tile.row"):
+        # One column reduced over itself, or one column in all columns.
+        op.name, op.operands = "tile.move", [op.operands[-1]]
+        return [op]
+    before = _reshaped(op.operands[0], op)
+    op.name = op.name.replace("tile.col", "tile.row")
+    op.operands[0] = before.result
+    if not kind["expand"]:
+        return [before, op]
+    result = op.result
+    inner = Value(result.name, before.result.type, op)
+    op.results = [inner]
+    after = Op("tile.reshape", [inner], [result], {}, [], op.loc)
+    result.owner = after
+    return [before, op, after]
+
+
+def _reshaped(value: Value, op: Op) -> Op:
+    """A column as a row."""
+    made = Op("tile.reshape", [value], [], {}, [], op.loc)
+    made.results = [_swapped(value, made)]
+    return made
 
 
 def _transpose_loads(body: Block) -> None:

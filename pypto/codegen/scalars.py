@@ -1,8 +1,8 @@
 """Run-time numbers as C++ text.
 
 ptoas takes constants, arguments, loop variables, sums and products, and nothing else. Every other scalar is an
-expression that C++ computes: in the orchestration, in a kernel's wrapper, or inside the kernel at places that the repair
-step finds.
+expression that C++ computes: in the orchestration, in a kernel's wrapper, or inside the kernel at places that the
+repair step finds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Numbers that ptoas cannot compute: argument slots of the kernel, and C++ statements at places in the kernel's text.
 
-The kernel's function takes, after its tensors, one slot for every number it needs. A number that does not change during
-the task is computed by the wrapper and passed in. Any other is assigned inside the kernel, by a statement that the
-repair step puts at the start of a loop's turn or behind a loop or branch; ptoas sees an argument and knows nothing about
-it. The repair step checks that every use of such a slot stands behind its assignment, so that a ptoas that moves code is
-an error and never a wrong number.
+The kernel's function takes, after its tensors, one slot for every number it needs. A number that does not change
+during the task is computed by the wrapper and passed in. Any other is assigned inside the kernel, by a statement that
+the repair step puts at the start of a loop's turn or behind a loop or branch; ptoas sees an argument and knows
+nothing about it. The repair step checks that every use of such a slot stands behind its assignment, so that a ptoas
+that moves code is an error and never a wrong number.
 
 In the statements ``$aN`` is the kernel function's argument N and ``$lN`` the variable of loop N.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import Loc
+from pypto.ir.nodes import Function, Loc
 from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, DType, MemorySpace, TileType, Valid
 
 # Names of element types in ptoas' dialect and in C++.
@@ -46,6 +46,16 @@ def round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
+def vector_line(function: Function) -> int:
+    """Elements that fill a block of 32 bytes in every element type of a function's vector tiles.
+
+    Conversions want equal allocated sizes on both sides, so that one number holds for all of them.
+    """
+    types = [value.type for op in function.body.walk() for value in op.results]
+    sizes = [t.dtype.nbytes for t in types if isinstance(t, TileType) and t.memory is MemorySpace.Vec]
+    return _BLOCK_BYTES // min(sizes, default=4)
+
+
 @dataclass(frozen=True)
 class Frame:
     """Storage of a tile: everything but its valid sizes.
@@ -62,8 +72,11 @@ class Frame:
     column: bool = False
 
     @classmethod
-    def of(cls, type: TileType, loc: Loc | None = None) -> Frame:
+    def of(cls, type: TileType, line: int, loc: Loc | None = None) -> Frame:
         """The storage for a tile type.
+
+        Args:
+            line: elements to which rows and columns in vector memory are filled up; see :func:`vector_line`.
 
         Raises:
             IRError: the memory or the element type cannot hold tiles.
@@ -74,11 +87,10 @@ class Frame:
             raise IRError("internal: a tile without a memory space reached code generation", loc)
         if memory not in _LOCATIONS:
             raise IRError(f"not supported: tiles in {memory.value}", loc)
-        per_block = _BLOCK_BYTES // type.dtype.nbytes
         if memory is MemorySpace.Vec:
             if cols == 1:
-                return cls(memory, type.dtype, round_up(rows, per_block), 1, True)
-            return cls(memory, type.dtype, rows, round_up(cols, per_block))
+                return cls(memory, type.dtype, round_up(rows, line), 1, True)
+            return cls(memory, type.dtype, rows, round_up(cols, line))
         # Products need equal sizes on both sides, so that every matrix memory rounds alike; one-byte elements fill 32.
         multiple = 32 if type.dtype in (INT8, INT32) else 16
         return cls(memory, type.dtype, round_up(rows, multiple), round_up(cols, multiple))

@@ -1,8 +1,8 @@
 """Mending and normalising the C++ that ptoas writes.
 
 ptoas 0.1.1 prints some things wrongly, cannot compute most scalars, and names types after pointer values, so that no
-two runs agree. The plan that code generation made of the same kernel says what the text has to contain; whatever the text
-does not show exactly as planned is an error, never a guess.
+two runs agree. The plan that code generation made of the same kernel says what the text has to contain; whatever the
+text does not show exactly as planned is an error, never a guess.
 """
 
 from __future__ import annotations
