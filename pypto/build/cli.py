@@ -141,6 +141,7 @@ def make_parser() -> argparse.ArgumentParser:
     seal.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="bundle directory to write; absent or empty"
     )
+    seal.add_argument("--digest", type=Path, metavar="FILE", help="write the bundle's digest there; default: print it")
     return parser
 
 
@@ -222,7 +223,12 @@ def _seal(arguments: argparse.Namespace) -> None:
         Specialized(request, generated, ready)
         for request, generated, ready in zip(arguments.request, arguments.generated, arguments.ready, strict=True)
     ]
-    print(seal(inputs, _descriptor(arguments.descriptor), arguments.out))
+    digest = seal(inputs, _descriptor(arguments.descriptor), arguments.out)
+    if arguments.digest is None:
+        print(digest)
+    else:
+        arguments.digest.parent.mkdir(parents=True, exist_ok=True)
+        arguments.digest.write_text(f"{digest}\n", encoding="ascii")
 
 
 _STEPS = {"generate": _generate, "assemble": _assemble, "compile": _compile, "seal": _seal}

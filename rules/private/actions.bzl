@@ -215,7 +215,7 @@ def compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchai
         toolchain = toolchain,
     )
 
-def seal(ctx, kernels, descriptor, bundle):
+def seal(ctx, kernels, descriptor, bundle, digest):
     """Declares the action that packs compiled kernels into a bundle.
 
     Args:
@@ -223,6 +223,7 @@ def seal(ctx, kernels, descriptor, bundle):
       kernels: list of structs of `request`, `generated` and `ready` (Files), one per specialization.
       descriptor: File; the toolchain descriptor.
       bundle: File; the directory to write.
+      digest: File; the bundle's digest, written as text.
     """
     arguments = ctx.actions.args()
     inputs = [descriptor]
@@ -233,6 +234,7 @@ def seal(ctx, kernels, descriptor, bundle):
         inputs.extend([kernel.request, kernel.generated, kernel.ready])
     arguments.add("--descriptor", descriptor)
     arguments.add_all([bundle], before_each = "--out", expand_directories = False)
+    arguments.add("--digest", digest)
     _run(
         ctx,
         step = ["pypto.build", "seal"],
@@ -240,5 +242,5 @@ def seal(ctx, kernels, descriptor, bundle):
         inputs = [depset(inputs)],
         message = "Sealing bundle",
         mnemonic = "PyptoSeal",
-        outputs = [bundle],
+        outputs = [bundle, digest],
     )

@@ -26,6 +26,7 @@ def _pypto_kernel_impl(ctx):
     assembled = ctx.actions.declare_directory(name + ".pypto/assembled")
     ready = ctx.actions.declare_directory(name + ".pypto/ready")
     bundle = ctx.actions.declare_directory(name + ".bundle")
+    digest = ctx.actions.declare_file(name + ".bundle.digest")
 
     generate(
         ctx,
@@ -55,7 +56,7 @@ def _pypto_kernel_impl(ctx):
         ready = ready,
         request = request,
     )
-    seal(ctx, [kernel], descriptor, bundle)
+    seal(ctx, [kernel], descriptor, bundle, digest)
     return [
         DefaultInfo(
             files = depset([bundle]),
@@ -63,12 +64,13 @@ def _pypto_kernel_impl(ctx):
         ),
         OutputGroupInfo(
             generated = depset([generated]),
-            manifest = depset([request, descriptor]),
+            manifest = depset([digest, request, descriptor]),
             objects = depset([ready]),
         ),
         kernel,
         PyptoBundleInfo(
             bundle = bundle,
+            digest = digest,
             execution_mode = execution_mode,
             kernels = depset([kernel]),
         ),
@@ -124,8 +126,8 @@ pypto_kernel(
 A process without any compiler runs it: `pypto.import_bundle("bazel-bin/kernels/decode_a2a3.bundle").load("decode")`.
 The flag `--@pypto//rules:execution_mode` says where it will run: `sim` (the simulator, default) or `device`.
 
-Output groups: `generated` (what the compiler wrote, readable), `objects` (with the binaries), `manifest` (the request
-record and the toolchain descriptor).""",
+Output groups: `generated` (what the compiler wrote, readable), `objects` (with the binaries), `manifest` (the
+bundle's digest, the request record and the toolchain descriptor).""",
     provides = [PyptoKernelInfo, PyptoBundleInfo],
     toolchains = TOOL_SET_TOOLCHAINS,
 )

@@ -4,9 +4,26 @@ Isolated mode keeps the caller's environment and the interpreter's site-packages
 the pypto that is an input of the action can be imported.
 """
 
+import os
 import runpy
 import sys
 from pathlib import Path
+from typing import Any, TextIO
+
+
+class _Messages:
+    """Standard error, with places relative to the workspace: an absolute one would lie in a sandbox that is gone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._folder = os.getcwd() + os.sep
+
+    def write(self, text: str) -> int:
+        self._stream.write(text.replace(self._folder, ""))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def main() -> None:
@@ -15,6 +32,7 @@ def main() -> None:
             f"pypto's actions need Python 3.11 to 3.13; Bazel's Python toolchain runs {sys.executable}, which is "
             f"{sys.version.split()[0]}. Register a newer Python toolchain of rules_python in MODULE.bazel."
         )
+    sys.stderr = _Messages(sys.stderr)
     # Not resolved: in a sandbox the files are links, and pypto is beside this one, not where it leads.
     sys.path.insert(0, str(Path(__file__).absolute().parents[2]))
     del sys.argv[0]

@@ -66,10 +66,20 @@ def test_bundle_layout(decode_bundle: Path) -> None:
 
 
 def test_bundle_verifies(decode_bundle: Path) -> None:
+    """`verify` finds no damage and the digest that Bazel wrote beside the bundle."""
     done = subprocess.run(
         [sys.executable, "-m", "pypto.bundle", "verify", str(decode_bundle)], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    assert Path(f"{decode_bundle}.digest").read_text().strip() in done.stdout
+
+
+def test_a_mistake_in_a_kernel_is_shown_at_its_place(checkout: Workspace) -> None:
+    """The place is relative to the workspace, so that an editor finds it; the sandbox is gone by then."""
+    done = checkout.run("build", "//tests/bazel/mistakes:unknown_op")
+    assert done.code != 0
+    (line,) = [line for line in done.output.splitlines() if "error: pl has no" in line]
+    assert line.startswith("tests/bazel/mistakes/unknown_op.py:12:")
 
 
 def test_actions_are_closed(checkout: Workspace) -> None:

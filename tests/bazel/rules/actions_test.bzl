@@ -83,7 +83,9 @@ def _outputs_test_impl(ctx):
     asserts.equals(env, ("tests.bazel.rules.kernel", "attention", "Ascend910B", "sim"), (kernel.module, kernel.entry, kernel.backend_type, kernel.execution_mode))
     asserts.equals(env, [kernel.generated], target[OutputGroupInfo].generated.to_list())
     asserts.equals(env, [kernel.ready], target[OutputGroupInfo].objects.to_list())
-    asserts.equals(env, [kernel.request, kernel.descriptor], target[OutputGroupInfo].manifest.to_list())
+    digest = target[PyptoBundleInfo].digest
+    asserts.equals(env, _PACKAGE + "/kernel_under_test.bundle.digest", digest.short_path)
+    asserts.equals(env, [digest, kernel.request, kernel.descriptor], target[OutputGroupInfo].manifest.to_list())
     return analysistest.end(env)
 
 _steps_test = analysistest.make(_steps_test_impl, config_settings = _WITH_FAKE_TOOLS)
