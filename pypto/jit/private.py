@@ -34,16 +34,6 @@ def private_parent(cache_root: Path) -> Path:
     )
 
 
-def discard(directory: Path | None) -> None:
-    """Remove a private directory that nothing refers to, and ``build_output`` when nothing is left in it."""
-    import shutil
-
-    if directory is not None:
-        shutil.rmtree(directory, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            directory.parent.rmdir()
-
-
 def _temporary_folders() -> list[Path]:
     named = os.environ.get("TMPDIR")
     folders = [named] if named else []

@@ -23,7 +23,7 @@ from pypto.jit.artifact_cache.store import (
 )
 from pypto.jit.artifact_cache.tree import directory_below, read_bounded
 from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
-from pypto.jit.private import discard, private_parent
+from pypto.jit.private import private_parent
 from pypto.jit.request import Request
 from pypto.jit.stats import count, count_bypass, timing
 
@@ -112,7 +112,7 @@ class StoredRequest:
             return private_kernel(request, changed.directory, changed.program, reusable=False)
         self._note_failure(built)
         if built.handle is not None:
-            discard(built.private_directory)
+            _discard(built.private_directory)
             return self._kernel(None, built.value, Origin.SHARED, built.handle.directory, generated=built.handle)
         return self._kernel(
             None, built.value, Origin.PRIVATE, built.private_directory, generated=built.private_directory
@@ -142,7 +142,7 @@ class StoredRequest:
         built = store.get_or_build(self.key, ready_spec(config), builder, load=True)
         self._note_failure(built)
         if built.handle is not None:
-            discard(built.private_directory)
+            _discard(built.private_directory)
             return _from_handle(built.handle)
         from pypto.jit.building import read_ready
 
@@ -196,6 +196,12 @@ class StoredRequest:
         elif built.failure is BuildFailure.INVALID and LookupStatus.INVALID not in self._reported:
             self._reported.add(LookupStatus.INVALID)
             count("invalid_entries")
+
+
+def _discard(directory: Path | None) -> None:
+    """Remove what was published; its parent stays, since another process may be about to build in it."""
+    if directory is not None:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _from_handle(handle: ArtifactHandle) -> ReadyFiles:

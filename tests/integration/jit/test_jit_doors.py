@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,20 @@ def test_req_26_jit_20_a_later_process_needs_no_compiler_whatever_the_scalars(
         assert counts == {"requests": 1, "ready_hits": 1}
 
 
+def test_req_28_jit_17_two_cold_processes_build_once(world: Any, tmp_path: Path) -> None:
+    code = "kernel = scaled.warmup()\nprint(kernel.program is not None)\n"
+    environment = {"PYPTO_CACHE": "1", "PYPTO_CACHE_DIR": str(tmp_path / "cache")}
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda _: world.process(code, **environment), range(2)))
+    assert [process.returncode for process in done] == [0, 0], [process.stderr for process in done]
+    outputs = [process.stdout.splitlines() for process in done]
+    counts = [json.loads(lines[-1]) for lines in outputs]
+    assert sum(count["generation_builds"] for count in counts) == 1
+    assert sum(count["binary_builds"] for count in counts) == 1
+    for lines, count in zip(outputs, counts, strict=True):
+        assert (lines[0] == "True") == (count["generation_builds"] == 1)
+
+
 def test_a_ready_hit_loads_no_compiler(world: Any, cache: Path) -> None:
     code = """
 import sys
@@ -64,7 +80,6 @@ def test_a_bundle_is_a_ready_hit_without_cache_and_tools(world: Any, bundle: Pat
         counts = world.counts(use + "FACTOR = 0.25\n" + RUN + "scaled(x, FACTOR, out)\n", **environment)
         assert counts == {"requests": 2, "disabled_requests": 2, "ready_hits": 1, "object_hits": 1}
     assert list(tmp_path.iterdir()) == []
-    assert not (world.folder / "build_output").exists()
 
 
 def test_another_kernel_than_the_bundles_is_not_a_hit(world: Any, bundle: Path, tmp_path: Path) -> None:

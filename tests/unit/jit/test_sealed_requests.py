@@ -58,6 +58,7 @@ def test_a_bundle_answers_without_tools_and_with_the_cache_off(kernels: ModuleTy
     assert made.output_dir is not None
     assert made.output_dir.is_relative_to(bundle)
     assert builds.compiled == []
+    assert list(Path.cwd().iterdir()) == []
 
 
 def test_the_environment_names_bundles_and_the_first_match_counts(
