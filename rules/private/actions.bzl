@@ -115,6 +115,13 @@ def generate(ctx, sources, imports, module, entry, import_roots, backend_type, e
     arguments.add_all(import_roots, before_each = "--import-root")
     arguments.add_all(sources, before_each = "--import-root", map_each = repository_root, uniquify = True)
     arguments.add_all(imports, before_each = "--import-root", map_each = _import_folder, uniquify = True)
+    arguments.add_all(
+        imports,
+        before_each = "--import-root",
+        format_each = ctx.bin_dir.path + "/%s",
+        map_each = _import_folder,
+        uniquify = True,
+    )
     for name, value in sorted(tensors.items()):
         arguments.add("--tensor", "{}={}".format(name, value))
     for name, value in sorted(options.items()):

@@ -49,10 +49,10 @@ def _downloaded(ctx, name, toolchain_type, purpose):
         ctx,
         toolchain_type,
         needed = purpose,
-        found = "none that runs on this kind of machine; the download that pypto registers is for x86_64 Linux",
+        found = "none that runs on this kind of machine; what pypto downloads ({}) runs on x86_64 Linux".format(name),
         paste = [
-            "register_toolchains(\"@{}_toolchains//:all\")   # in MODULE.bazel, if pypto's own was removed; ".format(name),
-            "--extra_execution_platforms=<an x86_64 Linux platform>   # with remote execution, on another kind of machine",
+            "build --extra_execution_platforms={}".format(shown_label(Label("//toolchains:linux_x86_64"))) +
+            "   # in .bazelrc, where actions are executed remotely on such machines",
         ],
     )
 

@@ -56,7 +56,9 @@ def _generate_test_impl(ctx):
     asserts.equals(env, ["sim"], _after(argv, "--execution-mode"))
     asserts.equals(env, ["k=FP16[128,64]", "q=FP16[16,128]"], _after(argv, "--tensor"))
     asserts.equals(env, ["optimize=1"], _after(argv, "--option"))
-    asserts.equals(env, [".", "tests/bazel"], _after(argv, "--import-root"))
+    roots = _after(argv, "--import-root")
+    asserts.equals(env, [".", "tests/bazel"], roots[:2])
+    asserts.equals(env, [True], [root.startswith("bazel-out/") and root.endswith("/bin/tests/bazel") for root in roots[2:]])
     return analysistest.end(env)
 
 def _tools_test_impl(ctx):
@@ -142,5 +144,5 @@ def actions_test_suite(name):
         "tools_test": _tools_test,
     }
     for case, test in cases.items():
-        test(name = case, target_under_test = "kernel_under_test")
+        test(name = case, size = "small", target_under_test = "kernel_under_test")
     native.test_suite(name = name, tests = cases.keys())

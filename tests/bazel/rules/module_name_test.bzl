@@ -1,5 +1,6 @@
 """Tests of `module_of`: which name and which folder a kernel's source is imported by."""
 
+load("@bazel_skylib//lib:partial.bzl", "partial")
 load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
 load("//rules/private:actions.bzl", "repository_root")
 load("//rules/private:module_name.bzl", "module_of")
@@ -47,7 +48,7 @@ def module_name_test_suite(name):
     """
     unittest.suite(
         name,
-        _repository_root_test,
-        _path_gives_the_name_test,
-        _requested_name_moves_the_root_test,
+        partial.make(_repository_root_test, size = "small"),
+        partial.make(_path_gives_the_name_test, size = "small"),
+        partial.make(_requested_name_moves_the_root_test, size = "small"),
     )
