@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pypto._identity.records import parse_canonical_json
-from pypto.build.layout import BINARY_MANIFEST, CONFIG, generated_files, read_config
+from pypto.build.layout import BINARY_MANIFEST, CONFIG, generated_files, read_config, write_file
 from pypto.build.specs import GENERATED_SPEC, ready_spec
 from pypto.jit.artifact_cache.discovery import find_ready
 from pypto.jit.artifact_cache.handle import ArtifactHandle, entry_parts
@@ -127,16 +127,15 @@ class StoredRequest:
         def builder(directory: Path) -> None:
             from pypto.jit.building import new_private_directory, run_binaries
 
-            source = generated
-            scratch = new_private_directory(parent, ".generated") if isinstance(generated, ArtifactHandle) else None
+            if isinstance(generated, Path):
+                run_binaries(generated, directory, parent)
+                return
+            scratch = new_private_directory(parent, ".generated")
             try:
-                if isinstance(source, ArtifactHandle):
-                    assert scratch is not None
-                    source = source.materialize(scratch)
-                run_binaries(source, directory, parent)
+                _write_payload(generated, scratch)
+                run_binaries(scratch, directory, parent)
             finally:
-                if scratch is not None:
-                    shutil.rmtree(scratch, ignore_errors=True)
+                shutil.rmtree(scratch, ignore_errors=True)
 
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
         built = store.get_or_build(self.key, ready_spec(config), builder, load=True)
@@ -202,6 +201,13 @@ def _discard(directory: Path | None) -> None:
     """Remove what was published; its parent stays, since another process may be about to build in it."""
     if directory is not None:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _write_payload(generated: ArtifactHandle, directory: Path) -> None:
+    # From the bytes that were validated: the entry itself may be gone by now.
+    assert generated.payload is not None
+    for name, data in generated.payload.items():
+        write_file(directory, name, data)
 
 
 def _from_handle(handle: ArtifactHandle) -> ReadyFiles:

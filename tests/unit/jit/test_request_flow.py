@@ -135,6 +135,15 @@ def test_sta_37_generated_hit_then_promotion(
     }
 
 
+def test_promotion_needs_no_entry_that_was_removed_meanwhile(
+    kernels: ModuleType, builds: Any, enabled: RunConfig, tmp_path: Path
+) -> None:
+    made = kernels.annotated.compile(config=enabled)
+    shutil.rmtree(tmp_path / "cache")
+    assert kernels.annotated.warmup(config=enabled) is made
+    assert (made.state, made.origin) == ("READY", Origin.SHARED)
+
+
 def test_req_15_16_ready_is_found_without_a_usable_hint(
     kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, tmp_path: Path
 ) -> None:
