@@ -51,8 +51,10 @@ def fold(frame: Frame, sign: str, left: Any, right: Any, node: ast.AST) -> Model
     """Arithmetic on known numbers, as Python does it."""
     try:
         return _PYTHON[sign](left, right)
-    except (ZeroDivisionError, OverflowError) as error:
-        raise frame.error(f"cannot compute this: {error}", node) from None
+    except ZeroDivisionError:
+        raise frame.error("cannot compute this: division by zero", node) from None
+    except OverflowError:
+        raise frame.error("cannot compute this: the result is too large", node) from None
 
 
 def _scalars(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) -> Model:

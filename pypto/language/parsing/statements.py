@@ -9,6 +9,7 @@ from pypto.ir.nodes import Block, FunctionKind, Value
 from pypto.ir.types import FP32, INDEX, ScalarType, TensorType, TileType, Type
 from pypto.ir.values import same_value
 from pypto.language.annotations import Level
+from pypto.language.errors import KernelNameError
 from pypto.language.parsing import calls
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
@@ -166,7 +167,7 @@ class Statements:
             frame.op("scf.yield", last, node)
         with frame.at(node):
             made = frame.builder.op("scf.for", [start, stop, step, *inits], {"kind": "range"}, regions=[body])
-        self._forget(before, [*stored_names(node.body), node.target.id], node)
+        self._forget(before, [*stored_names(node.body), node.target.id], carried, node)
         for name, result in zip(carried, made.results, strict=True):
             result.name = name
             frame.env[name] = result
@@ -215,6 +216,8 @@ class Statements:
     def _last(self, name: str, init: Value, node: ast.For) -> Value:
         """The value a carried name has at the end of the body; it must keep the type it began with."""
         frame, model = self.frame, self.frame.env[name]
+        if isinstance(model, Unusable):
+            raise frame.error(f"{name} {model.reason}", node, KernelNameError)
         if isinstance(init.type, ScalarType) and (is_number(model) or is_scalar(model)):
             dtype = init.type.dtype
             given = model.type.dtype if is_scalar(model) else frame.default_dtype(model)
@@ -229,24 +232,32 @@ class Statements:
             node,
         )
 
-    def _forget(self, before: dict[str, Model], names: Sequence[str], node: ast.For) -> None:
+    def _forget(self, before: dict[str, Model], names: Sequence[str], carried: Sequence[str], node: ast.For) -> None:
         """After a loop: names that only its body knows are unusable, tensors must be what they were."""
         reason = "is assigned only inside a loop; give it a value before the loop"
         env = self.frame.env
+        needed = self.live.entering_body(node) | self.live.after(node)
         for name in names:
             if name not in env:
                 continue
-            old, new = before.get(name), env[name]
-            if old is None and name not in before:
+            if name not in before:
                 env[name] = Unusable(reason)
-            elif old is not new:
-                if is_tensor(old) and name in self.live.after(node):
-                    raise self.frame.error(
-                        f"{name} is a tensor and stands for another one after the loop; use two names", node
-                    )
-                if not (isinstance(new, Value) or is_number(new)) and name in self.live.after(node):
-                    raise self.frame.error(f"{name} changes in the loop from {describe(old)} to {describe(new)}", node)
+            elif before[name] is not env[name]:
+                if name in needed and name not in carried:
+                    self._check_unchanged(name, before[name], env[name], node)
                 env[name] = Unusable(reason)
+
+    def _check_unchanged(self, name: str, old: Model, new: Model, node: ast.For) -> None:
+        """A name that is not carried has to mean the same in every turn."""
+        if isinstance(old, Unusable) or (not isinstance(old, Value) and type(old) is type(new) and old == new):
+            return
+        if not is_tensor(old):
+            message = f"{name} changes in the loop from {describe(old)} to {describe(new)}; use two names"
+        elif is_tensor(new):
+            message = f"{name} is a tensor and stands for another one after a turn of the loop; use two names"
+        else:
+            message = f"{name} begins as a tensor and becomes {describe(new)} in the loop; load it before the loop"
+        raise self.frame.error(message, node)
 
     # Conditions
 

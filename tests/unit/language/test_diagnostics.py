@@ -343,7 +343,25 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "tensor rebound in a loop": (
         KernelTypeError,
         in_incore("w = a\n⟦for i in pl.range(n):⟧\n    w = b\nout[:] = w"),
-        "w is a tensor and stands for another one after the loop",
+        "w is a tensor and stands for another one after a turn of the loop",
+    ),
+    "tensor that becomes a tile in a loop": (
+        KernelTypeError,
+        in_incore("w = a\n⟦for i in pl.range(n):⟧\n    w = w + b\n    out[:] = w"),
+        "w begins as a tensor and becomes a tile [64, 64] of FP32 in the loop; load it before the loop",
+    ),
+    "text that changes in a loop": (
+        KernelTypeError,
+        in_incore("m = 'rint'\n⟦for i in pl.range(n):⟧\n    out[:] = pl.cast(a, pl.FP32, mode=m)\n    m = 'floor'"),
+        "m changes in the loop from the string 'rint' to the string 'floor'",
+    ),
+    "carried scalar assigned in a scope": (
+        KernelNameError,
+        in_entry(
+            "m = 0\n⟦for i in pl.range(n):⟧\n    with pl.at(level=pl.Level.CORE_GROUP):\n        m = m + 1\n"
+            "k = m * 2\nreturn out"
+        ),
+        "m is a scalar of a scope that has ended",
     ),
     "branches differ": (
         KernelTypeError,
