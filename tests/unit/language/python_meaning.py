@@ -1,0 +1,99 @@
+"""A stand-in for ``pypto.language`` with which Python itself runs the body of a kernel, on NumPy in float64."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+from ir_interpreter import _TILES, converted
+
+import pypto.language as pl
+
+
+class Array:
+    """A tensor or tile: operators give new arrays, slices of tensors are views, as in the language."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __getitem__(self, key: Any) -> Array:
+        return Array(self.values[key])
+
+    def __setitem__(self, key: Any, value: Array) -> None:
+        self.values[key] = value.values
+
+    def __neg__(self) -> Array:
+        return Array(-self.values)
+
+
+def plain(value: Any) -> Any:
+    """The NumPy array of an array, a scalar as it is."""
+    return value.values if isinstance(value, Array) else value
+
+
+def _operator(name: str, swapped: bool = False) -> Any:
+    def apply(self: Array, other: Any) -> Array:
+        left, right = plain(self), plain(other)
+        return Array(_TILES[name](right, left) if swapped else _TILES[name](left, right))
+
+    return apply
+
+
+for _sign, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div")):
+    setattr(Array, f"__{_sign}__", _operator(_name))
+    setattr(Array, f"__r{_sign}__", _operator(_name, swapped=True))
+
+
+class Language:
+    """What ``pl`` is while Python runs a body."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _TILES:
+            return lambda *args: Array(_TILES[name](*map(plain, args)))
+        return getattr(pl, name)
+
+    range = staticmethod(range)
+    min = staticmethod(min)
+    max = staticmethod(max)
+
+    @staticmethod
+    def at(level: object) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    @staticmethod
+    def cast(value: Any, dtype: Any) -> Any:
+        if isinstance(value, Array):
+            return Array(converted(value.values, dtype))
+        return float(value) if dtype.is_float else int(value)
+
+    @staticmethod
+    def transpose(value: Array, axis1: int, axis2: int) -> Array:
+        return Array(value.values.T)
+
+    @staticmethod
+    def const(value: Any, dtype: Any) -> Any:
+        return float(value) if dtype.is_float else int(value)
+
+    @staticmethod
+    def load(tensor: Array, offsets: list[int], shapes: list[int]) -> Array:
+        return Array(tensor.values[tuple(slice(o, o + s) for o, s in zip(offsets, shapes, strict=True))].copy())
+
+
+def run(names: dict[str, Any], entry: Any, arguments: dict[str, Any]) -> None:
+    """Run the body of a kernel by Python; arrays are changed in place."""
+    function = entry.function
+    meaning = {**function.__globals__, "pl": Language()}
+    for name, value in names.items():
+        if hasattr(value, "function"):
+            meaning[name] = _bound(value.function, meaning)
+    wrapped = {k: Array(v) if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
+    _bound(function, meaning)(**wrapped)
+
+
+def _bound(function: Any, meaning: dict[str, Any]) -> Any:
+    return type(function)(function.__code__, meaning, function.__name__, function.__defaults__, function.__closure__)
