@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from pypto.ir.nodes import FunctionKind, Value
+from pypto.ir.nodes import Block, FunctionKind, Value
 from pypto.ir.types import BOOL, DType, DynDim, TileType
 from pypto.ir.values import difference
 from pypto.language.errors import KernelNameError
@@ -229,7 +230,19 @@ def _bool_op(frame: Frame, node: ast.BoolOp) -> Model:
     name = "and" if isinstance(node.op, ast.And) else "or"
     result = evaluate(frame, node.values[0])
     for part in node.values[1:]:
-        result = _both(frame, name, result, evaluate(frame, part), node)
+        with _aside(frame) as block:
+            later = evaluate(frame, part)
+        if is_scalar(result) and _must_wait(frame, block):
+            with frame.builder.inside(Block()) as shortcut:
+                known = frame.scalar(name == "or", BOOL, node, "a condition")
+            with frame.builder.inside(block):
+                later = condition_value(frame, later, part)
+            chosen = (later, known) if name == "and" else (known, later)
+            regions = (block, shortcut) if name == "and" else (shortcut, block)
+            result = _choice(frame, condition_value(frame, result, node), regions, chosen, node)
+        else:
+            frame.builder.block.ops.extend(block.ops)
+            result = _both(frame, name, result, later, node)
     return result
 
 
@@ -238,20 +251,58 @@ def _if_expression(frame: Frame, node: ast.IfExp) -> Model:
     if is_number(condition):
         return evaluate(frame, node.body if condition else node.orelse)
     chosen = condition_value(frame, condition, node.test)
-    left, right = evaluate(frame, node.body), evaluate(frame, node.orelse)
-    for model in (left, right):
+    blocks: list[Block] = []
+    models: list[Model] = []
+    for branch in (node.body, node.orelse):
+        with _aside(frame) as block:
+            model = evaluate(frame, branch)
         if not is_scalar(model) and not is_number(model):
             raise frame.error(
                 f"`a if c else b` chooses between scalars, not {describe(model)}; use an if statement", node
             )
-    if is_number(left) and is_number(right):
-        dtype = frame.common_dtype(frame.default_dtype(left), frame.default_dtype(right))
-        if dtype is None:
-            raise frame.error(f"cannot choose between {describe(left)} and {describe(right)}", node)
-    else:
-        dtype = scalar_dtype(frame, left, right, node)
-    operands = [frame.scalar(m, dtype, node, "a choice") for m in (left, right)]
+        blocks.append(block)
+        models.append(model)
+    dtype = _choice_dtype(frame, models[0], models[1], node)
+    operands = []
+    for block, model in zip(blocks, models, strict=True):
+        with frame.builder.inside(block):
+            operands.append(frame.scalar(model, dtype, node, "a choice"))
+    if any(_must_wait(frame, block) for block in blocks):
+        return _choice(frame, chosen, (blocks[0], blocks[1]), (operands[0], operands[1]), node)
+    for block in blocks:
+        frame.builder.block.ops.extend(block.ops)
     return frame.op("arith.select", [chosen, *operands], node).result
+
+
+def _choice_dtype(frame: Frame, left: Model, right: Model, node: ast.IfExp) -> DType:
+    if not is_number(left) or not is_number(right):
+        return scalar_dtype(frame, left, right, node)
+    dtype = frame.common_dtype(frame.default_dtype(left), frame.default_dtype(right))
+    if dtype is None:
+        raise frame.error(f"cannot choose between {describe(left)} and {describe(right)}", node)
+    return dtype
+
+
+@contextmanager
+def _aside(frame: Frame) -> Iterator[Block]:
+    """Operations go into a block that is not part of the program yet."""
+    with frame.builder.inside(Block()) as block:
+        yield block
+
+
+def _must_wait(frame: Frame, block: Block) -> bool:
+    """Whether operations may only run when they are chosen: an entry stops at a division by zero."""
+    return not frame.on_core and any(op.name in ("arith.floordiv", "arith.mod") for op in block.walk())
+
+
+def _choice(
+    frame: Frame, condition: Value, blocks: tuple[Block, Block], values: tuple[Value, Value], node: ast.AST
+) -> Value:
+    for block, value in zip(blocks, values, strict=True):
+        with frame.builder.inside(block):
+            frame.op("scf.yield", [value], node)
+    with frame.at(node):
+        return frame.builder.op("scf.if", [condition], types=[values[0].type], regions=blocks).result
 
 
 def _call(frame: Frame, node: ast.Call) -> Model:

@@ -16,8 +16,9 @@ _SCALARS: dict[str, Callable[..., Any]] = {
     "sub": operator.sub,
     "mul": operator.mul,
     "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
+    # A quotient that is computed and not chosen may have the divisor 0.
+    "floordiv": lambda a, b: a // b if b else 0,
+    "mod": lambda a, b: a % b if b else 0,
     "min": min,
     "max": max,
     "neg": operator.neg,

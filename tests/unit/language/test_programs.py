@@ -225,6 +225,25 @@ def test_scalars_mix_only_whole_with_whole() -> None:
     assert [op.result.type for op in ops(entry, "arith.select")] == [ScalarType(INT64)]
 
 
+def test_entry_divides_only_when_the_quotient_is_chosen() -> None:
+    text = "@incore\ndef part(i: int, o: pl.Out[pl.Tensor]):\n    o[:] = pl.full([64, 64], pl.FP32, 0.0)\n"
+    entry = lowered(
+        text
+        + in_entry(
+            "i = 16 // n if n > 0 else 0\nj = n + 1 if n > 0 else n\nif n != 0 and 16 // n > 2:\n    part(i, out)\n"
+            "part(j, out)\nreturn out"
+        )
+    ).entry_function
+    choices = [op for op in ops(entry, "scf.if") if op.results]
+    assert [[op.name for op in choice.regions[0].ops][-2:] for choice in choices] == [
+        ["arith.floordiv", "scf.yield"],
+        ["arith.cmp", "scf.yield"],
+    ]
+    assert len(ops(entry, "arith.select")) == 1
+    quotients = [op for op in entry.body.ops if op.name == "arith.floordiv"]
+    assert quotients == []
+
+
 def test_samples_complete_annotations() -> None:
     text = (
         "N = pl.dynamic('N')\n@entry\ndef main(x: pl.Tensor, y: pl.Tensor[[N, 8], pl.FP32], out: pl.Out[pl.Tensor]):\n"
