@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import struct
+from collections import Counter
 from typing import Any
 
 RECORD_VERSION = 1
@@ -131,8 +132,7 @@ def parse_canonical_json(data: bytes, what: str) -> Any:
 def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
+        repeated = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f"the field {repeated!r} stands twice")
     return fields
 

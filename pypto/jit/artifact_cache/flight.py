@@ -55,7 +55,8 @@ class SingleFlight:
         finally:
             with self._lock:
                 # A forked child has a new table that does not hold this operation.
-                self._flights.pop(key, None)
+                if self._flights.get(key) is flight:
+                    del self._flights[key]
             flight.done.set()
 
     def pending(self) -> int:

@@ -47,9 +47,14 @@ class ArtifactKey:
         return digest
 
     @cached_property
+    def encoded(self) -> bytes:
+        """The canonical JSON of `to_record()`."""
+        return canonical_json(self.to_record())
+
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of `to_record()`: the second folder level, and the name of the lock."""
-        return hashlib.sha256(canonical_json(self.to_record())).hexdigest()
+        """SHA-256 of `encoded`: the second folder level, and the name of the lock."""
+        return hashlib.sha256(self.encoded).hexdigest()
 
     def to_record(self) -> dict[str, Any]:
         """The key as plain data: every component digest, both request digests and the artifact schema."""

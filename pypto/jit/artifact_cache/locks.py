@@ -1,7 +1,12 @@
-"""One lock per key, held across processes while a key is built and published."""
+"""One lock per key, held across processes while a key is built and published.
+
+A lock belongs to the process that took it. A child that a builder forks gives up its copy at once, so it neither keeps
+the lock when its parent dies nor frees it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -10,10 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pypto.jit.artifact_cache.tree import TreeError, open_directory
-from pypto.jit.artifact_cache.write import make_directory
+from pypto.jit.artifact_cache.tree import TreeError, close
+from pypto.jit.artifact_cache.write import make_directory, make_root
 
 _held = threading.local()
+_descriptors: set[int] = set()
+# Held while a descriptor is open and not yet in the set, so that no fork falls in between.
+_opening = threading.Lock()
 
 
 class LockUnavailable(Exception):
@@ -37,27 +45,25 @@ def key_lock(root: Path, key_digest: str) -> Iterator[None]:
     except (OSError, TreeError) as error:
         raise LockUnavailable(f"{root}/locks/{key_digest}.lock: {error}") from None
     held.add(name)
+    owner = os.getpid()
     try:
         yield
     finally:
-        held.discard(name)
-        # Closing the only descriptor of this open file releases the lock.
-        os.close(descriptor)
+        if os.getpid() == owner:
+            held.discard(name)
+            _release(descriptor)
 
 
 def _take(root: Path, key_digest: str) -> int:
-    os.makedirs(root, exist_ok=True)
-    parent = open_directory(root)
+    parent = make_root(root)
     try:
         locks = make_directory(parent, "locks")
     finally:
-        os.close(parent)
+        close(parent)
     name = f"{key_digest}.lock"
     try:
         while True:
-            descriptor = os.open(
-                name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=locks
-            )
+            descriptor = _open(name, locks)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise TreeError("not a regular file")
@@ -65,12 +71,29 @@ def _take(root: Path, key_digest: str) -> int:
                 if _is_current(descriptor, name, locks):
                     return descriptor
             except BaseException:
-                os.close(descriptor)
+                _release(descriptor)
                 raise
             # Offline cleaning removed the file while we waited: everyone else now meets at the new one.
-            os.close(descriptor)
+            _release(descriptor)
     finally:
-        os.close(locks)
+        close(locks)
+
+
+def _open(name: str, locks: int) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with _opening:
+        descriptor = os.open(name, flags, 0o600, dir_fd=locks)
+        _descriptors.add(descriptor)
+    return descriptor
+
+
+def _release(descriptor: int) -> None:
+    # Unlocked by name: a copy in a process that was forked without Python's knowledge would outlive closing.
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    with _opening:
+        _descriptors.discard(descriptor)
+        close(descriptor)
 
 
 def _is_current(descriptor: int, name: str, directory: int) -> bool:
@@ -79,3 +102,17 @@ def _is_current(descriptor: int, name: str, directory: int) -> bool:
     except FileNotFoundError:
         return False
     return os.path.samestat(present, os.fstat(descriptor))
+
+
+def _give_up_in_child() -> None:
+    global _opening
+    _opening = threading.Lock()
+    _held.__dict__.clear()
+    for descriptor in _descriptors:
+        close(descriptor)
+    _descriptors.clear()
+
+
+os.register_at_fork(
+    before=lambda: _opening.acquire(), after_in_parent=lambda: _opening.release(), after_in_child=_give_up_in_child
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
-from pypto._identity.records import canonical_json, is_digest, parse_canonical_json
+from pypto._identity.records import is_digest, parse_canonical_json
 from pypto.jit.artifact_cache.key import ARTIFACT_SCHEMA, ArtifactKey
 from pypto.jit.artifact_cache.spec import MARKER_NAME, ArtifactSpec, ArtifactState, BuildKind, check_relative_path
 
@@ -15,10 +16,12 @@ MARKER_LIMIT = 16 * 1024 * 1024
 __all__ = ["MARKER_LIMIT", "MARKER_NAME", "FileRecord", "Manifest"]
 
 _FIELDS = {"schema", "key", "components", "state", "build_kind", "required_files", "files"}
+_BOOLEAN = {True: "true", False: "false"}
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 _FILE_FIELDS = {"path", "size", "sha256", "executable"}
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class FileRecord:
     """One file of an entry: path relative to it, size in bytes, SHA-256, and whether its owner may execute it."""
 
@@ -41,17 +44,20 @@ class Manifest:
     files: tuple[FileRecord, ...]
 
     def encode(self) -> bytes:
-        """The marker's bytes: canonical JSON."""
-        return canonical_json(
-            {
-                "schema": ARTIFACT_SCHEMA,
-                "key": self.key.digest,
-                "components": self.key.to_record(),
-                "state": self.spec.state.value,
-                "build_kind": self.spec.build_kind.value,
-                "required_files": list(self.spec.required_files),
-                "files": [file.to_record() for file in self.files],
-            }
+        """The marker's bytes: canonical JSON, joined from parts that were encoded before, since every hit needs it."""
+        files = ",".join(
+            f'{{"executable":{_BOOLEAN[file.executable]},"path":{_quoted(file.path)},'
+            f'"sha256":"{file.sha256}","size":{file.size}}}'
+            for file in self.files
+        )
+        return b"".join(
+            (
+                f'{{"build_kind":"{self.spec.build_kind.value}","components":'.encode(),
+                self.key.encoded,
+                f',"files":[{files}],"key":"{self.key.digest}","required_files":'.encode(),
+                self.spec.encoded_files,
+                f',"schema":{ARTIFACT_SCHEMA},"state":"{self.spec.state.value}"}}'.encode(),
+            )
         )
 
     @classmethod

@@ -82,6 +82,11 @@ class ArtifactSpec:
         object.__setattr__(self, "required_files", files)
 
     @cached_property
+    def encoded_files(self) -> bytes:
+        """The canonical JSON of the required files."""
+        return canonical_json(list(self.required_files))
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over stage, kind and sorted required files: the third folder level of the store."""
         record = {

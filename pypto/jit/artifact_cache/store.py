@@ -27,14 +27,16 @@ from pypto.jit.artifact_cache.spec import ArtifactSpec
 from pypto.jit.artifact_cache.tree import (
     Tree,
     TreeError,
+    close,
+    descend,
     directory_below,
-    open_child,
-    open_directory,
     read_bounded,
     scan_tree,
 )
 
 T = TypeVar("T")
+
+_REASON_LIMIT = 1000
 
 _operations = SingleFlight()
 
@@ -169,26 +171,21 @@ class ArtifactStore:
 
     def _lookup_below(self, root: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) -> LookupResult:
         parts = entry_parts(key, spec)
-        where = self.root.joinpath(*parts)
-        opened = os.dup(root)
         try:
-            for part in parts:
-                try:
-                    child = open_child(opened, part)
-                except FileNotFoundError:
-                    return LookupResult(LookupStatus.MISS)
-                os.close(opened)
-                opened = child
             try:
-                tree = _validate(opened, key, spec, load)
+                entry = descend(os.dup(root), parts)
+            except FileNotFoundError:
+                return LookupResult(LookupStatus.MISS)
+            try:
+                tree = _validate(entry, key, spec, load)
             except FileNotFoundError as error:
                 raise TreeError(f"{error.filename} is missing") from None
+            finally:
+                close(entry)
         except TreeError as error:
-            return LookupResult(LookupStatus.INVALID, reason=f"{where}: {error}")
+            return LookupResult(LookupStatus.INVALID, reason=_reason(self.root.joinpath(*parts), error))
         except OSError as error:
-            return LookupResult(LookupStatus.STORAGE_ERROR, reason=f"{where}: {error}")
-        finally:
-            os.close(opened)
+            return LookupResult(LookupStatus.STORAGE_ERROR, reason=_reason(self.root.joinpath(*parts), error))
         return LookupResult(LookupStatus.HIT, ArtifactHandle(self.root, key, spec, tree.files, tree.payload))
 
     def _get_or_build(
@@ -237,11 +234,16 @@ class ArtifactStore:
 
     def _build(self, spec: ArtifactSpec, builder: Callable[[Path], T]) -> tuple[Path, T, Tree]:
         directory = self._make_private_directory()
+        maker = os.getpid()
         try:
             value = builder(directory)
+            if os.getpid() != maker:
+                raise RuntimeError("a builder returned in a process that it forked; end such a process with os._exit")
             return directory, value, _check_output(directory, spec)
         except BaseException:
-            shutil.rmtree(directory, ignore_errors=True)
+            # A forked child that unwinds to here must leave its parent's directory alone.
+            if os.getpid() == maker:
+                shutil.rmtree(directory, ignore_errors=True)
             raise
 
     def _make_private_directory(self) -> Path:
@@ -269,15 +271,32 @@ def _validate(directory: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) 
     marker = read_bounded(directory, MARKER_NAME, MARKER_LIMIT)
     if len(marker) > MARKER_LIMIT:
         raise TreeError(f"{MARKER_NAME} is larger than {MARKER_LIMIT} bytes")
-    tree = scan_tree(directory, skip=MARKER_NAME, keep=load)
+    tree = scan_tree(directory, skip=MARKER_NAME, keep=load, expected=lambda: _stated_sizes(marker))
     expected = Manifest(key, spec, tree.files)
     if marker != expected.encode():
         raise TreeError(_difference(marker, expected))
-    present = {file.path for file in tree.files}
-    missing = next((path for path in spec.required_files if path not in present), None)
-    if missing is not None:
-        raise TreeError(f"{missing} is missing")
+    _check_required(tree, spec)
     return tree
+
+
+def _stated_sizes(marker: bytes) -> dict[str, int]:
+    try:
+        return {file.path: file.size for file in Manifest.decode(marker).files}
+    except ValueError as error:
+        raise TreeError(str(error)) from None
+
+
+def _check_required(tree: Tree, spec: ArtifactSpec) -> None:
+    present = {file.path for file in tree.files}
+    for path in spec.required_files:
+        if path not in present:
+            raise TreeError(f"the required file {path!r} is missing")
+
+
+def _reason(place: Path, error: Exception) -> str:
+    """One line; what a damaged marker says can be megabytes."""
+    text = str(error)
+    return f"{place}: {text if len(text) <= _REASON_LIMIT else text[:_REASON_LIMIT] + '...'}"
 
 
 def _difference(marker: bytes, expected: Manifest) -> str:
@@ -305,17 +324,12 @@ def _difference(marker: bytes, expected: Manifest) -> str:
 
 
 def _check_output(directory: Path, spec: ArtifactSpec) -> Tree:
-    descriptor = open_directory(directory)
     try:
-        tree = scan_tree(descriptor)
+        with directory_below(directory, ()) as descriptor:
+            tree = scan_tree(descriptor)
+        if any(file.path == MARKER_NAME for file in tree.files):
+            raise TreeError(f"it holds {MARKER_NAME}, the store's own file")
+        _check_required(tree, spec)
     except TreeError as error:
         raise BuildOutputError(f"the build output in {directory} cannot be an artifact: {error}") from None
-    finally:
-        os.close(descriptor)
-    present = {file.path for file in tree.files}
-    if MARKER_NAME in present:
-        raise BuildOutputError(f"the build output in {directory} holds {MARKER_NAME}, the store's own file")
-    missing = next((path for path in spec.required_files if path not in present), None)
-    if missing is not None:
-        raise BuildOutputError(f"the build output in {directory} lacks the required file {missing!r}")
     return tree

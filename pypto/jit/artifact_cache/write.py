@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
+from pathlib import Path
 
-from pypto.jit.artifact_cache.tree import open_child
+from pypto.jit.artifact_cache.tree import close, open_child, open_directory
 
 _RENAME_NOREPLACE = 1
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_file(directory: int, relative: str, data: bytes, *, executable: bool, sync: bool = False) -> None:
@@ -17,12 +20,12 @@ def write_file(directory: int, relative: str, data: bytes, *, executable: bool, 
     Raises:
         OSError: it exists already or cannot be written.
     """
-    *folders, name = relative.split("/")
+    *folders, name = relative.encode("utf-8").split(b"/")
     opened = os.dup(directory)
     try:
         for folder in folders:
             child = make_directory(opened, folder)
-            os.close(opened)
+            close(opened)
             opened = child
         descriptor = os.open(name, _CREATE, 0o600, dir_fd=opened)
         try:
@@ -33,7 +36,7 @@ def write_file(directory: int, relative: str, data: bytes, *, executable: bool, 
         finally:
             os.close(descriptor)
     finally:
-        os.close(opened)
+        close(opened)
 
 
 def write_marker(directory: int, name: str, data: bytes) -> None:
@@ -53,7 +56,7 @@ def write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def make_directory(parent: int, name: str, *, sync: bool = False) -> int:
+def make_directory(parent: int, name: str | bytes, *, sync: bool = False) -> int:
     """Descriptor of a directory that is made when absent (mode by the umask), never through a link."""
     try:
         os.mkdir(name, dir_fd=parent)
@@ -63,6 +66,25 @@ def make_directory(parent: int, name: str, *, sync: bool = False) -> int:
         if sync:
             os.fsync(parent)
     return open_child(parent, name)
+
+
+def make_root(root: Path) -> int:
+    """Descriptor of a directory that is made when absent, together with those above it."""
+    try:
+        return open_directory(root)
+    except FileNotFoundError:
+        if root == root.parent:
+            raise
+    parent = make_root(root.parent)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(root)
+        # Not part of the store's promise, and a parent may refuse it.
+        with contextlib.suppress(OSError):
+            os.fsync(parent)
+    finally:
+        close(parent)
+    return open_directory(root)
 
 
 def sync_tree(directory: int) -> None:
@@ -75,7 +97,7 @@ def sync_tree(directory: int) -> None:
         try:
             sync_tree(child)
         finally:
-            os.close(child)
+            close(child)
     os.fsync(directory)
 
 
@@ -94,6 +116,3 @@ def rename_noreplace(directory: int, old: str, new: str) -> None:
     if renameat2(directory, os.fsencode(old), directory, os.fsencode(new), _RENAME_NOREPLACE) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"renameat2 without replacing failed: {os.strerror(code)}", new)
-
-
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

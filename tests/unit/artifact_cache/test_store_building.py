@@ -544,7 +544,7 @@ def test_read_only_takes_no_lock_and_no_temporary_place(
     monkeypatch.setenv("TMPDIR", str(store.root))
     opened: list[str] = []
     real = os.open
-    monkeypatch.setattr(os, "open", lambda p, *a, **k: opened.append(str(p)) or real(p, *a, **k))
+    monkeypatch.setattr(os, "open", lambda p, *a, **k: opened.append(os.fsdecode(p)) or real(p, *a, **k))
     private = ArtifactStore(store.root, readonly=True, private_root=tmp_path / "private")
     assert private.get_or_build(KEY, READY, builder).status is BuildStatus.HIT
     assert set(opened) == {
@@ -639,7 +639,7 @@ def test_descriptors_are_not_inherited(published: Path, store: ArtifactStore, mo
     """Every descriptor is opened close-on-exec (and without following a link, below the root)."""
     flags: list[tuple[str, int]] = []
     real = os.open
-    monkeypatch.setattr(os, "open", lambda p, f, *a, **k: flags.append((str(p), f)) or real(p, f, *a, **k))
+    monkeypatch.setattr(os, "open", lambda p, f, *a, **k: flags.append((os.fsdecode(p), f)) or real(p, f, *a, **k))
     store.lookup(KEY, READY)
     assert all(flag & os.O_CLOEXEC for _, flag in flags)
     assert all(flag & os.O_NOFOLLOW for path, flag in flags if path != str(store.root))
