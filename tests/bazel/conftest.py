@@ -24,7 +24,7 @@ def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         flags=("--symlink_prefix=/",),  # no links to outputs in the checkout
     )
     yield workspace
-    workspace.shutdown()
+    workspace.remove()
 
 
 @pytest.fixture(scope="session")

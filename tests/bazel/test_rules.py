@@ -31,7 +31,7 @@ def test_nothing_is_fetched_that_is_not_built(tmp_path: Path) -> None:
         assert not [name for name in fresh.fetched() if name.endswith(TOOL_REPOSITORIES)]
         assert [name for name in fresh.fetched() if name.endswith("gcc_toolchains")]  # or the names have changed
     finally:
-        fresh.shutdown()
+        fresh.remove()
 
 
 @pytest.mark.parametrize("kernel", ["add", "decode", "matmul", "rmsnorm", "softmax"])

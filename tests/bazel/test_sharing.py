@@ -47,7 +47,7 @@ def test_a_second_checkout_builds_the_same_and_a_third_hits_the_cache(
             assert tree(workspace.output("kernels/decode_a2a3.bundle")) == expected
             fetched = workspace.fetched()
         finally:
-            workspace.shutdown()
+            workspace.remove()
         # What `test_nothing_is_fetched_that_is_not_built` looks for is really called that.
         assert all(any(found.endswith(wanted) for found in fetched) for wanted in TOOL_REPOSITORIES)
     assert sorted(runs["second"]) == sorted(runs["third"]) == STEPS

@@ -48,7 +48,7 @@ class Workspace:
     def run(self, command: str, *arguments: str, stdout_only: bool = False) -> Result:
         """Run a command; the output is both streams, or standard output alone."""
         startup = [f"--output_base={self.output_base}"] if self.output_base else []
-        flags = () if command in ("shutdown", "info", "query") else self.flags
+        flags = () if command in ("clean", "info", "query") else self.flags
         done = subprocess.run(
             [str(self.launcher), *startup, command, "--color=no", "--curses=no", *flags, *arguments],
             cwd=self.folder,
@@ -82,8 +82,10 @@ class Workspace:
         self.build(f"--execution_log_json_file={log}", *arguments)
         return list(_json_values(log.read_text()))
 
-    def shutdown(self) -> None:
-        self.run("shutdown")
+    def remove(self) -> None:
+        """Stop the server and delete the output base, which holds hundreds of megabytes."""
+        assert self.output_base is not None
+        self.run("clean", "--expunge")
 
 
 def _json_values(text: str) -> Iterator[dict[str, Any]]:
