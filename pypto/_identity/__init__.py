@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pypto._identity.hermetic import hermetic_identity
     from pypto._identity.identity import IDENTITY_SCHEMA, ToolchainIdentity
     from pypto._identity.installation import InstallationIdentityCache
+    from pypto._identity.policy import IdentitySettings
     from pypto._identity.records import canonical_json, digest_record, encode_record, parse_canonical_json
     from pypto._identity.source import source_digest, specialization_digest
     from pypto._identity.toolchain_inputs import ComponentInputs, ToolchainInputs
@@ -31,6 +32,7 @@ _MODULES = {
     "ToolchainIdentity": "identity",
     "ComponentInputs": "toolchain_inputs",
     "ToolchainInputs": "toolchain_inputs",
+    "IdentitySettings": "policy",
     "InstallationIdentityCache": "installation",
     "hermetic_identity": "hermetic",
     "source_digest": "source",
@@ -42,6 +44,7 @@ __all__ = [
     "ComponentInputs",
     "ContentRoot",
     "Fingerprint",
+    "IdentitySettings",
     "InstallationIdentityCache",
     "ToolchainIdentity",
     "ToolchainInputs",

@@ -15,6 +15,7 @@ from pypto._identity.content import Fingerprint
 from pypto._identity.identity import ToolchainIdentity
 from pypto._identity.installation import InstallationIdentityCache
 from pypto._identity.package import default_package_root, package_fingerprints
+from pypto._identity.policy import DEFAULT_SETTINGS, IdentitySettings
 from pypto._identity.records import digest_record
 from pypto._identity.toolchain_inputs import ComponentInputs, ToolchainInputs
 
@@ -23,32 +24,39 @@ GENERATED_OUTPUT_SCHEMA = 1
 
 LOGICAL_INTERPRETER = "cpython"
 
-_PTO_ISA_SETS = ("isa", "pto_isa")
-_HOST_SETS = ("gcc",)
-_DEVICE_SETS = ("cann",)
+MEASURED = "measured"
+"""The fact of a measured set that holds the digest of its folder's content."""
 
 _lock = threading.Lock()
-_identities: dict[tuple[str, str, bool], ToolchainIdentity] = {}
+_identities: dict[tuple[str, str, bool, IdentitySettings], ToolchainIdentity] = {}
 _cache = InstallationIdentityCache()
 
 
 def hermetic_identity(
-    descriptor_record: Mapping[str, Any], package_root: str | os.PathLike[str] | None = None, *, device: bool = False
+    descriptor_record: Mapping[str, Any],
+    package_root: str | os.PathLike[str] | None = None,
+    *,
+    device: bool = False,
+    settings: IdentitySettings = DEFAULT_SETTINGS,
 ) -> ToolchainIdentity:
     """The identity of builds with the tools of one descriptor.
+
+    Under settings that read content, the descriptor must be a measured one (`pypto.toolchain.measured`): each set then
+    carries the digest of all bytes that lie in its folder. Otherwise that digest does not count.
 
     Args:
         descriptor_record: the descriptor as plain data; its `sets` map a set's name to that set's own record, which
             is taken as it is.
         package_root: the folder `pypto` itself (not its parent); default: the imported package.
         device: whether device code is compiled, so that the `cann` set takes part.
+        settings: identity policy, strictness and epoch.
 
     Returns:
         An identity; unusable, with the reasons, when a set is missing or the package cannot be read. Usable ones are
         remembered for the life of the process.
     """
     root = os.path.realpath(default_package_root() if package_root is None else package_root)
-    memo = (digest_record(_plain(descriptor_record)), root, device)
+    memo = (digest_record(_plain(descriptor_record)), root, device, settings)
     with _lock:
         known = _identities.get(memo)
     if known is not None:
@@ -62,10 +70,11 @@ def hermetic_identity(
             {"interpreter": LOGICAL_INTERPRETER, "generated_output_schema": GENERATED_OUTPUT_SCHEMA},
         ),
         runtime=_package_inputs(package["runtime"], {}),
-        pto_isa=_set_inputs(sets, [next((name for name in _PTO_ISA_SETS if name in sets), _PTO_ISA_SETS[0])]),
-        ptoas=_set_inputs(sets, ["ptoas"]),
-        device_toolchain=_set_inputs(sets, [*_HOST_SETS, *(_DEVICE_SETS if device else ())]),
-        label="hermetic",
+        pto_isa=_set_inputs(sets, ["isa"], settings),
+        ptoas=_set_inputs(sets, ["ptoas"], settings),
+        device_toolchain=_set_inputs(sets, ["gcc", *(["cann"] if device else [])], settings),
+        world="hermetic",
+        settings=settings,
     )
     identity = _cache.capture(inputs)
     if identity.usable:
@@ -80,11 +89,22 @@ def _package_inputs(content: Fingerprint, facts: dict[str, Any]) -> ComponentInp
     return ComponentInputs(evidence={"content": content.digest, **facts}, unavailable_reason=None)
 
 
-def _set_inputs(sets: Mapping[str, Any], names: list[str]) -> ComponentInputs:
-    missing = [name for name in names if not sets.get(name)]
-    if missing:
-        return ComponentInputs(unavailable_reason=f"the toolchain descriptor has no set {missing[0]!r}")
-    return ComponentInputs(evidence={name: _plain(sets[name]) for name in names}, unavailable_reason=None)
+def _set_inputs(sets: Mapping[str, Any], names: list[str], settings: IdentitySettings) -> ComponentInputs:
+    evidence = {}
+    for name in names:
+        if not sets.get(name):
+            return ComponentInputs(unavailable_reason=f"the toolchain descriptor has no set {name!r}")
+        record = _plain(sets[name])
+        facts = record.get("facts", {})
+        if settings.reads_content and MEASURED not in facts:
+            return ComponentInputs(
+                unavailable_reason=f"the files of the tool set {name!r} have not been read, as the identity policy "
+                "asks; describe the tools with --measure"
+            )
+        if not settings.reads_content and MEASURED in facts:
+            record["facts"] = {fact: value for fact, value in facts.items() if fact != MEASURED}
+        evidence[name] = record
+    return ComponentInputs(evidence=evidence, unavailable_reason=None)
 
 
 def _plain(value: Any) -> Any:

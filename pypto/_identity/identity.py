@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pypto._identity.records import digest_record, is_digest
 
-IDENTITY_SCHEMA = 1
+IDENTITY_SCHEMA = 2
 """Version of the identity records. Raised with every change to what a component's record holds."""
 
 COMPONENT_NAMES = ("pypto", "runtime", "pto_isa", "ptoas", "device_toolchain")
@@ -20,14 +20,22 @@ class ToolchainIdentity:
     """Digests of the five components, or the reasons why some of them have none.
 
     `component_digests` and `unavailable_reasons` are pairs sorted by component name; use `of` to make an identity.
+    `records` holds what the digests were taken of, where this process captured it; an identity that was read from a
+    manifest has none.
     """
 
     component_digests: tuple[tuple[str, str], ...]
     unavailable_reasons: tuple[tuple[str, str], ...] = ()
     schema: int = IDENTITY_SCHEMA
+    records: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, components: Mapping[str, str], reasons: Mapping[str, str] | None = None) -> ToolchainIdentity:
+    def of(
+        cls,
+        components: Mapping[str, str],
+        reasons: Mapping[str, str] | None = None,
+        records: Mapping[str, Any] | None = None,
+    ) -> ToolchainIdentity:
         """An identity of the current schema from digests by component name and reasons by component name.
 
         Raises:
@@ -46,7 +54,11 @@ class ToolchainIdentity:
         for name, reason in reasons.items():
             if type(reason) is not str or not reason:
                 raise ValueError(f"component {name!r}: the reason why it is unavailable must be a text")
-        return cls(tuple(sorted(components.items())), tuple(sorted(reasons.items())))
+        return cls(
+            tuple(sorted(components.items())),
+            tuple(sorted(reasons.items())),
+            records={} if records is None else records,
+        )
 
     @property
     def components(self) -> dict[str, str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from pypto._identity.identity import ToolchainIdentity
+from pypto._identity.records import digest_record
 from pypto._identity.toolchain_inputs import ToolchainInputs
 
 
@@ -16,24 +18,27 @@ class InstallationIdentityCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._digests: dict[tuple[str, str, str], str] = {}
+        self._read: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
 
     def capture(self, inputs: ToolchainInputs) -> ToolchainIdentity:
         """The identity of `inputs`; an unusable one names every component that is unavailable and why."""
         digests: dict[str, str] = {}
         reasons: dict[str, str] = {}
+        records: dict[str, Any] = {}
+        frame = inputs.frame()
+        frame_digest = digest_record(frame)
         with self._lock:
             for name, component in inputs.items():
                 if component.unavailable_reason is not None:
                     reasons[name] = component.unavailable_reason
                     continue
-                memo = (name, inputs.label, component.manifest_digest())
-                digest: str | None = self._digests.get(memo)
-                reason: str | None = None
-                if digest is None:
-                    digest, reason = component.digest(name, inputs.label)
-                if digest is None:
-                    reasons[name] = reason or "unknown"
-                else:
-                    self._digests[memo] = digests[name] = digest
-        return ToolchainIdentity.of(digests, reasons)
+                memo = (name, frame_digest, component.manifest_digest())
+                known = self._read.get(memo)
+                if known is None:
+                    record, reason = component.record(name, frame)
+                    if record is None:
+                        reasons[name] = reason or "unknown"
+                        continue
+                    known = self._read[memo] = (digest_record(record), record)
+                digests[name], records[name] = known
+        return ToolchainIdentity.of(digests, reasons, records)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pypto._identity.content import ContentRoot, fingerprint_content
 from pypto._identity.identity import COMPONENT_NAMES, IDENTITY_SCHEMA
+from pypto._identity.policy import DEFAULT_SETTINGS, IdentitySettings
 from pypto._identity.records import digest_record, encode_record
+
+WORLDS = ("hermetic", "host")
 
 NOT_DISCOVERED = "its dependencies have not been discovered"
 
@@ -49,15 +53,15 @@ class ComponentInputs:
             }
         )
 
-    def digest(self, name: str, label: str) -> tuple[str | None, str | None]:
-        """(digest, None), or (None, reason) when unavailable. Reads every root.
+    def record(self, name: str, frame: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
+        """(record, None), or (None, reason) when unavailable. Reads every root.
 
-        `name` is the component's name, so that the evidence of one never passes for that of another; `label` names
-        the policy under which the evidence counts.
+        `name` is the component's name, so that the evidence of one never passes for that of another; `frame` says
+        under which world and settings the evidence counts.
         """
         if self.unavailable_reason is not None:
             return None, self.unavailable_reason
-        record: dict[str, Any] = {"schema": IDENTITY_SCHEMA, "component": name, "label": label}
+        record: dict[str, Any] = {"schema": IDENTITY_SCHEMA, "component": name, **frame}
         if self.verified_revision is not None:
             record["verified_revision"] = self.verified_revision
         if self.reported_version is not None:
@@ -71,15 +75,15 @@ class ComponentInputs:
             record["content"] = content.digest
         elif self.verified_revision is None and self.reported_version is None and self.evidence is None:
             return None, "its list of inputs is empty"
-        return digest_record(record), None
+        return record, None
 
 
 @dataclass(frozen=True)
 class ToolchainInputs:
     """The inputs of all five components; none has a default.
 
-    label: the policy under which evidence counts (`content`, `build` or `hermetic`); equal evidence under two labels
-    gives two identities.
+    world: `hermetic` (a toolchain descriptor) or `host`.
+    settings: the policy under which evidence counts; equal evidence under two policies gives two identities.
     """
 
     pypto: ComponentInputs
@@ -87,7 +91,16 @@ class ToolchainInputs:
     pto_isa: ComponentInputs
     ptoas: ComponentInputs
     device_toolchain: ComponentInputs
-    label: str = "content"
+    world: str = "host"
+    settings: IdentitySettings = DEFAULT_SETTINGS
+
+    def __post_init__(self) -> None:
+        if self.world not in WORLDS:
+            raise ValueError(f"the world of an identity is hermetic or host, got {self.world!r}")
+
+    def frame(self) -> dict[str, Any]:
+        """World and settings as plain data: what stands in the record of every component."""
+        return {"world": self.world, **self.settings.record()}
 
     def items(self) -> list[tuple[str, ComponentInputs]]:
         """(name, inputs) of the five components, in their fixed order."""

@@ -142,6 +142,14 @@ def make_parser() -> argparse.ArgumentParser:
         "--out", type=Path, required=True, metavar="DIR", help="bundle directory to write; absent or empty"
     )
     seal.add_argument("--digest", type=Path, metavar="FILE", help="write the bundle's digest there; default: print it")
+    seal.add_argument(
+        "--cache-identity",
+        choices=("build", "content"),
+        default="build",
+        help="identity policy; content needs a descriptor made with `pypto.toolchain describe --measure`",
+    )
+    seal.add_argument("--cache-strict", choices=("0", "1"), default="0", help="1 needs such a descriptor as well")
+    seal.add_argument("--cache-epoch", default="", metavar="NAME", help="a separate set of keys; default: none")
     return parser
 
 
@@ -211,6 +219,7 @@ def _compile(arguments: argparse.Namespace) -> None:
 
 
 def _seal(arguments: argparse.Namespace) -> None:
+    from pypto._identity.policy import IdentitySettings
     from pypto.build.seal import Specialized, seal
 
     counts = {len(arguments.request), len(arguments.generated), len(arguments.ready)}
@@ -223,7 +232,8 @@ def _seal(arguments: argparse.Namespace) -> None:
         Specialized(request, generated, ready)
         for request, generated, ready in zip(arguments.request, arguments.generated, arguments.ready, strict=True)
     ]
-    digest = seal(inputs, _descriptor(arguments.descriptor), arguments.out)
+    settings = IdentitySettings(arguments.cache_identity, arguments.cache_strict == "1", arguments.cache_epoch)
+    digest = seal(inputs, _descriptor(arguments.descriptor), arguments.out, settings)
     if arguments.digest is None:
         print(digest)
     else:

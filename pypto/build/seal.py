@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pypto._identity.policy import DEFAULT_SETTINGS, IdentitySettings
 from pypto.build.errors import BuildError
 from pypto.build.generate import RequestRecord
 from pypto.build.layout import generated_files, read_config
@@ -25,8 +26,15 @@ class Specialized:
     ready: Path
 
 
-def seal(inputs: Sequence[Specialized], descriptor: ToolchainDescriptor, out: Path) -> str:
+def seal(
+    inputs: Sequence[Specialized],
+    descriptor: ToolchainDescriptor,
+    out: Path,
+    settings: IdentitySettings = DEFAULT_SETTINGS,
+) -> str:
     """Write the bundle into ``out`` (absent or empty) and return its digest.
+
+    ``settings`` (default: the policy ``build``) say which evidence the keys rest on; never taken from the environment.
 
     Raises:
         BuildError: an input is incomplete or belongs to another one, or ``out`` cannot be used.
@@ -58,7 +66,7 @@ def seal(inputs: Sequence[Specialized], descriptor: ToolchainDescriptor, out: Pa
                 ready_spec(config),
             )
         )
-    environment = hermetic_identity(descriptor.record(), device=device)
+    environment = hermetic_identity(descriptor.record(), device=device, settings=settings)
     if not environment.usable:
         raise BuildError(f"the tools have no complete identity: {environment.explain()}")
     try:

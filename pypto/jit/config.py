@@ -7,6 +7,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from pypto._identity.policy import DEFAULT_SETTINGS, IdentitySettings
+
 
 @dataclass(frozen=True)
 class CacheConfig:
@@ -50,8 +52,7 @@ class CachePolicy:
     """What one request captured from its configuration; every path is absolute and never resolved again.
 
     Attributes:
-        identity: identity policy, ``build`` or ``content``; each has entries of its own.
-        epoch: a user-chosen name for a separate set of entries.
+        identity: which evidence identities rest on; entries made under different settings never meet.
     """
 
     enabled: bool
@@ -59,8 +60,7 @@ class CachePolicy:
     readonly: bool
     extra_source_paths: tuple[Path, ...]
     extra_fingerprint: str | None
-    identity: str = "build"
-    epoch: str | None = None
+    identity: IdentitySettings = DEFAULT_SETTINGS
 
 
 _lock = threading.Lock()
@@ -82,12 +82,12 @@ def configure_cache(config: CacheConfig | None) -> None:
 def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
     """Resolve the policy of one request: the call's own config, else the process default, else the environment.
 
-    Levels are never merged. ``PYPTO_CACHE_IDENTITY`` and ``PYPTO_CACHE_EPOCH`` hold for an enabled cache whatever level
-    enabled it.
+    Levels are never merged. The identity's variables (``PYPTO_CACHE_IDENTITY``, ``PYPTO_CACHE_STRICT`` and
+    ``PYPTO_CACHE_EPOCH``) hold for an enabled cache whatever level enabled it.
 
     Raises:
         ValueError: a Boolean variable that is neither ``0`` nor ``1``, if the environment is the level that decides; or
-            an unknown identity policy.
+            a variable of the identity with an illegal value.
     """
     with _lock:
         config = per_call if per_call is not None else _process_default
@@ -100,16 +100,8 @@ def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
         readonly=config.readonly,
         extra_source_paths=tuple(_absolute(Path(path)) for path in config.extra_source_paths),
         extra_fingerprint=config.extra_fingerprint,
-        identity=_identity_policy() if config.enabled else "build",
-        epoch=(os.environ.get("PYPTO_CACHE_EPOCH") or None) if config.enabled else None,
+        identity=IdentitySettings.from_environment() if config.enabled else DEFAULT_SETTINGS,
     )
-
-
-def _identity_policy() -> str:
-    name = os.environ.get("PYPTO_CACHE_IDENTITY", "build")
-    if name not in ("build", "content"):
-        raise ValueError(f"environment variable PYPTO_CACHE_IDENTITY is build or content, got {name!r}")
-    return name
 
 
 def _absolute(path: Path) -> Path:

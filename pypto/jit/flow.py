@@ -127,7 +127,7 @@ def _artifact_key(request: Request, toolchain: Toolchain | None) -> ArtifactKey:
 
     if toolchain is None:
         raise IdentityUnavailable("no toolchain is installed; python -m pypto.toolchain install")
-    environment = environment_identity(toolchain, request.specialization.options)
+    environment = environment_identity(toolchain, request.specialization.options, request.policy.identity)
     return ArtifactKey(environment, request.application_source_digest, request.specialization_digest)
 
 

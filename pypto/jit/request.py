@@ -21,6 +21,7 @@ from pypto.language.source import SourceClosure, collect
 
 if TYPE_CHECKING:
     from pypto._identity.identity import ToolchainIdentity
+    from pypto._identity.policy import IdentitySettings
     from pypto.jit.function import JITFunction
     from pypto.runtime.config import RunConfig
     from pypto.toolchain import Toolchain
@@ -139,13 +140,15 @@ def compile_options(config: RunConfig) -> CompileOptions:
     )
 
 
-def environment_identity(toolchain: Toolchain, options: CompileOptions) -> ToolchainIdentity:
-    """The identity of a build with these tools.
+def environment_identity(
+    toolchain: Toolchain, options: CompileOptions, settings: IdentitySettings
+) -> ToolchainIdentity:
+    """The identity of a build with these tools; under settings that read content, every byte of the tools is read.
 
     Raises:
         IdentityUnavailable: a component cannot be identified.
     """
-    identity = _environments.of(toolchain, options.execution_mode == "device")
+    identity = _environments.of(toolchain, options.execution_mode == "device", settings)
     if not identity.usable:
         raise IdentityUnavailable(identity.explain())
     return identity
@@ -180,17 +183,25 @@ class _Environments:
     """The identity of the latest toolchain object; it stays the same object until its files change."""
 
     def __init__(self) -> None:
-        self._latest: tuple[Toolchain, bool, ToolchainIdentity] | None = None
+        self._latest: tuple[Toolchain, bool, IdentitySettings, ToolchainIdentity] | None = None
 
-    def of(self, toolchain: Toolchain, device: bool) -> ToolchainIdentity:
+    def of(self, toolchain: Toolchain, device: bool, settings: IdentitySettings) -> ToolchainIdentity:
         latest = self._latest
-        if latest is not None and latest[0] is toolchain and latest[1] is device:
-            return latest[2]
+        if latest is not None and latest[0] is toolchain and latest[1:3] == (device, settings):
+            return latest[3]
         from pypto._identity.hermetic import hermetic_identity
 
-        identity = hermetic_identity(toolchain.descriptor.record(), device=device)
+        descriptor = toolchain.descriptor
+        if settings.reads_content:
+            from pypto.toolchain import ToolchainError, measured
+
+            try:
+                descriptor = measured(toolchain)
+            except ToolchainError as error:
+                raise IdentityUnavailable(str(error)) from None
+        identity = hermetic_identity(descriptor.record(), device=device, settings=settings)
         if identity.usable:
-            self._latest = (toolchain, device, identity)
+            self._latest = (toolchain, device, settings, identity)
         return identity
 
 
@@ -198,8 +209,7 @@ _environments = _Environments()
 
 
 def _with_application_inputs(digest: str, policy: CachePolicy) -> str:
-    inputs = (policy.extra_source_paths, policy.extra_fingerprint, policy.identity, policy.epoch)
-    if inputs == ((), None, "build", None):
+    if not policy.extra_source_paths and policy.extra_fingerprint is None:
         return digest
     from pypto._identity.content import fingerprint_extra_sources
 
@@ -212,7 +222,5 @@ def _with_application_inputs(digest: str, policy: CachePolicy) -> str:
             "source": digest,
             "extra_sources": extra.digest if policy.extra_source_paths else None,
             "extra_fingerprint": policy.extra_fingerprint,
-            "identity": policy.identity,
-            "epoch": policy.epoch,
         }
     )

@@ -14,6 +14,7 @@ from pypto.toolchain.errors import ToolchainError
 from pypto.toolchain.fetch import FILES_VARIABLE, files_folder
 from pypto.toolchain.install import check, fetch_and_unpack, install
 from pypto.toolchain.lock import PACKAGED_LOCK, load_lock, prefix_name
+from pypto.toolchain.measured import measured
 from pypto.toolchain.progress import megabytes, say
 from pypto.toolchain.relock import make_lock
 from pypto.toolchain.selection import ENVIRONMENT_VARIABLE, cache_folder, current, descriptor_path
@@ -100,6 +101,11 @@ def _parser() -> argparse.ArgumentParser:
         ask.add_argument(f"--{name}", type=Path, required=True, metavar="DIR", help=f"folder of the set {name}")
     ask.add_argument("--out", type=Path, required=True, metavar="FILE", help="descriptor to write")
     ask.add_argument("--bindings", type=Path, metavar="FILE", help="bindings to write as well")
+    ask.add_argument(
+        "--measure",
+        action="store_true",
+        help="read every file and record the digest of each set's content, for the identity policy `content`",
+    )
     ask.set_defaults(run=_describe)
     return parser
 
@@ -182,7 +188,8 @@ def _fetch_set(options: argparse.Namespace) -> int:
 def _describe(options: argparse.Namespace) -> int:
     toolchain = describe({name: getattr(options, name) for name in ROOTS})
     try:
-        options.out.write_bytes(toolchain.descriptor.to_bytes())
+        descriptor = measured(toolchain) if options.measure else toolchain.descriptor
+        options.out.write_bytes(descriptor.to_bytes())
         if options.bindings is not None:
             options.bindings.write_bytes(toolchain.bindings.to_bytes(options.bindings.parent))
     except OSError as error:

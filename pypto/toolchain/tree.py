@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from pypto._identity.records import digest_record
 from pypto.toolchain import elf
@@ -71,20 +74,67 @@ def measure(root: Path) -> tuple[str, int, int]:
     """Digest, number of files and bytes of a tree on disk, read anew; the set's own record is left out.
 
     Follows links, as a sandbox makes them. The executable bit is the owner's.
+
+    Raises:
+        OSError: a file or folder cannot be read.
+        UnpackError: something that is neither a file nor a folder, or a folder that contains itself by a link.
     """
-    entries = []
-    size = 0
-    for base, folders, names in os.walk(root, followlinks=True):
-        folders.sort()
-        for name in names:
-            full = Path(base, name)
-            path = full.relative_to(root).as_posix()
-            if path == SET_FILE:
-                continue
-            data = full.read_bytes()
-            size += len(data)
-            entries.append((path, bool(full.stat().st_mode & 0o100), hashlib.sha256(data).hexdigest()))
-    return _digest(entries), len(entries), size
+    found = list(_read(root))
+    return _digest((f.path, f.executable, f.sha256) for f in found), len(found), sum(f.size for f in found)
+
+
+def content_digest(root: Path) -> str:
+    """Digest of the paths and bytes of a tree on disk, read anew; raises as `measure`.
+
+    Modes do not count: a remote machine marks every file as executable.
+    """
+    return digest_record([[f.path, f.sha256] for f in _read(root)])
+
+
+class _File(NamedTuple):
+    path: str
+    executable: bool
+    sha256: str
+    size: int
+
+
+def _read(root: Path) -> Iterator[_File]:
+    """All files but the set's record, sorted by path."""
+    names = sorted(name for name in _walk(os.fspath(root), "", ()) if name != SET_FILE)
+    # Hashing leaves the interpreter's lock, so a few threads share it.
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        yield from pool.map(lambda name: _hash(root, name), names)
+
+
+def _hash(root: Path, name: str) -> _File:
+    # Not blocking, should a FIFO have taken the file's place.
+    descriptor = os.open(os.path.join(root, name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb", buffering=0) as file:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            raise UnpackError(f"{os.path.join(root, name)} is not a regular file")
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        after = os.fstat(descriptor)
+    if _state(before) != _state(after):
+        raise UnpackError(f"{os.path.join(root, name)} changed while it was being read")
+    return _File(name, bool(after.st_mode & 0o100), digest, after.st_size)
+
+
+def _state(at: os.stat_result) -> tuple[int, int, int]:
+    return at.st_size, at.st_mtime_ns, at.st_ctime_ns
+
+
+def _walk(folder: str, relative: str, parents: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    at = os.stat(folder)
+    if (at.st_dev, at.st_ino) in parents:
+        raise UnpackError(f"{folder} contains itself by a link")
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            below = f"{relative}/{entry.name}" if relative else entry.name
+            if entry.is_dir():
+                yield from _walk(entry.path, below, (*parents, (at.st_dev, at.st_ino)))
+            else:
+                yield below
 
 
 def _digest(entries: Iterable[tuple[str, bool, str]]) -> str:

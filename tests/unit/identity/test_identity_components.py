@@ -14,6 +14,7 @@ import pytest
 from pypto._identity import (
     ComponentInputs,
     ContentRoot,
+    IdentitySettings,
     InstallationIdentityCache,
     ToolchainIdentity,
     ToolchainInputs,
@@ -23,6 +24,8 @@ from pypto._identity import (
     specialization_digest,
 )
 from pypto._identity.identity import COMPONENT_NAMES, IDENTITY_SCHEMA
+from pypto._identity.policy import POLICIES
+from pypto._identity.toolchain_inputs import WORLDS
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,9 +34,9 @@ def available(**fields: Any) -> ComponentInputs:
     return ComponentInputs(unavailable_reason=None, **fields)
 
 
-def inputs(label: str = "content", **changed: ComponentInputs) -> ToolchainInputs:
+def inputs(policy: str = "content", **changed: ComponentInputs) -> ToolchainInputs:
     parts = {name: available(reported_version=f"{name} 1") for name in COMPONENT_NAMES}
-    return ToolchainInputs(**{**parts, **changed}, label=label)
+    return ToolchainInputs(**{**parts, **changed}, settings=IdentitySettings(policy))
 
 
 def capture(value: ToolchainInputs) -> ToolchainIdentity:
@@ -43,7 +46,7 @@ def capture(value: ToolchainInputs) -> ToolchainIdentity:
 def test_five_components_none_with_a_default() -> None:
     """INS-03, INS-30."""
     fields = {field.name: field for field in dataclasses.fields(ToolchainInputs)}
-    assert set(fields) - {"label"} == set(COMPONENT_NAMES)
+    assert set(fields) - {"world", "settings"} == set(COMPONENT_NAMES)
     with pytest.raises(TypeError):
         ToolchainInputs(pypto=ComponentInputs())  # type: ignore[call-arg]
 
@@ -90,16 +93,19 @@ def test_an_empty_list_of_inputs_is_no_evidence(tmp_path: Path) -> None:
 
 
 def test_labels_of_evidence_never_meet() -> None:
-    """VER-19 to VER-21, REP-13, REP-14, INS-29: one text under each label, component and policy."""
+    """VER-19 to VER-21, REP-13, REP-14, INS-29: one text under each label, component, world and policy."""
     text = "a" * 64
     digests = set()
-    for field, name, label in itertools.product(
-        ("verified_revision", "reported_version", "evidence"), COMPONENT_NAMES, ("content", "build")
+    for field, name, policy, world in itertools.product(
+        ("verified_revision", "reported_version", "evidence"), COMPONENT_NAMES, POLICIES, WORLDS
     ):
-        digest, reason = available(**{field: text}).digest(name, label)
-        assert reason is None
-        digests.add(digest)
-    assert len(digests) == 3 * 5 * 2
+        wanted = inputs(policy, **{name: available(**{field: text})})
+        digests.add(capture(dataclasses.replace(wanted, world=world)).components[name])
+    assert len(digests) == 3 * 5 * 2 * 2
+
+
+def digest_of(component: ComponentInputs) -> str | None:
+    return capture(inputs(pypto=component)).components.get("pypto")
 
 
 def test_versions_add_to_roots_and_never_replace_them(tmp_path: Path) -> None:
@@ -113,9 +119,10 @@ def test_versions_add_to_roots_and_never_replace_them(tmp_path: Path) -> None:
         available(roots=roots, verified_revision="1"),
         available(roots=roots, verified_revision="1", reported_version="1"),
     ]
-    before = [component.digest("pypto", "content")[0] for component in made]
+    before = [digest_of(component) for component in made]
     (tmp_path / "f").write_text("2")
-    after = [component.digest("pypto", "content")[0] for component in made]
+    after = [digest_of(component) for component in made]
+    assert None not in before
     assert len({*before, *after}) == 10
 
 
@@ -136,9 +143,9 @@ def test_inputs_cannot_be_changed_afterwards() -> None:
     """INS-33."""
     record = {"version": [1]}
     component = available(evidence=record)
-    before = component.digest("ptoas", "build")
+    before = digest_of(component)
     record["version"].append(2)
-    assert component.digest("ptoas", "build") == before
+    assert digest_of(component) == before
     with pytest.raises(dataclasses.FrozenInstanceError):
         component.reported_version = "x"  # type: ignore[misc]
 
