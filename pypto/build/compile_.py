@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pypto.build.layout import BINARY_MANIFEST, copy_file, generated_files, new_directory, read_config, write_file
 from pypto.build.parallel import run_all
 
 if TYPE_CHECKING:
+    from pypto.runtime.kernel_compiler import Compiled
     from pypto.toolchain import Toolchain
 
 
-def compile_(generated: Path, assembled: Path, toolchain: Toolchain, out: Path, *, jobs: int | None = None) -> None:
+def compile_(
+    generated: Path, assembled: Path, toolchain: Toolchain, out: Path, *, jobs: int | None = None
+) -> tuple[str, ...]:
     """Write the READY directory into ``out`` (absent or empty): generated files, C++, binaries and their manifest.
 
     Args:
         generated: generated directory.
         assembled: what the assemble step wrote for it.
-        toolchain: tools; of the roots, ``gcc`` and ``isa`` are used.
+        toolchain: tools; of the roots, ``gcc`` and ``isa`` are used, and for a device ``cann``.
         jobs: compilers at a time; default the number of usable CPUs.
+
+    Returns:
+        Files that a compiler read and that no identity covers, sorted: when there are any, the directory must not be
+        shared. See `pypto.runtime.kernel_compiler.Compiled`.
 
     Raises:
         ToolError: a compiler failed.
@@ -28,35 +35,16 @@ def compile_(generated: Path, assembled: Path, toolchain: Toolchain, out: Path, 
         BuildError: a directory cannot be used.
     """
     from pypto.runtime.binary_manifest import write_manifest
-    from pypto.runtime.kernel_compiler import KernelCompiler
     from pypto.runtime.kernel_config import KernelConfig
 
     config = read_config(generated)
-    compiler = KernelCompiler(toolchain, execution_mode=config["execution_mode"])
-    orchestration = config["orchestration"]
 
-    def compile_orchestration() -> bytes:
-        source = orchestration["source"]
-        return compiler.compile_orchestration(source, {source: (generated / source).read_bytes()}, name=config["entry"])
+    def read(name: str) -> bytes:
+        folder = assembled if any(name == kernel["cpp"] for kernel in config["kernels"]) else generated
+        return (folder / name).read_bytes()
 
-    def compile_kernel(kernel: dict) -> Callable[[], bytes]:
-        files = {
-            kernel["source"]: (generated / kernel["source"]).read_bytes(),
-            kernel["cpp"]: (assembled / kernel["cpp"]).read_bytes(),
-        }
-        return lambda: compiler.compile_incore(
-            kernel["source"],
-            files,
-            core=kernel["core"],
-            name=kernel["name"],
-            bfloat16=kernel["repairs"].get("bfloat16", False),
-        )
-
-    # The orchestration holds the whole runtime and takes longest, so it starts first.
-    work = [compile_orchestration, *map(compile_kernel, config["kernels"])]
-    paths = [orchestration["binary"], *(kernel["binary"] for kernel in config["kernels"])]
-    binaries = dict(zip(paths, run_all(lambda job: job(), work, jobs), strict=True))
-
+    compiled = compile_binaries(config, binary_paths(config), read, toolchain, jobs=jobs)
+    binaries = {path: result.binary for path, result in compiled.items()}
     root = new_directory(out)
     for name in generated_files(config):
         copy_file(generated / name, root, name)
@@ -65,3 +53,46 @@ def compile_(generated: Path, assembled: Path, toolchain: Toolchain, out: Path, 
     for name, data in binaries.items():
         write_file(root, name, data)
     write_file(root, BINARY_MANIFEST, write_manifest(KernelConfig.from_record(config), binaries))
+    return tuple(sorted({path for result in compiled.values() for path in result.uncovered}))
+
+
+def binary_paths(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """All binaries of a configuration. The orchestration holds the whole runtime and takes longest, so it is first."""
+    return (config["orchestration"]["binary"], *(kernel["binary"] for kernel in config["kernels"]))
+
+
+def compile_binaries(
+    config: Mapping[str, Any],
+    paths: Sequence[str],
+    read: Callable[[str], bytes],
+    toolchain: Toolchain,
+    *,
+    jobs: int | None = None,
+) -> dict[str, Compiled]:
+    """Compile those binaries of a configuration, by path; raises as `compile_`.
+
+    Args:
+        read: the content of a source that ``config`` names.
+    """
+    from pypto.runtime.kernel_compiler import KernelCompiler
+
+    compiler = KernelCompiler(toolchain, execution_mode=config["execution_mode"], backend_type=config["backend_type"])
+    orchestration = config["orchestration"]
+    kernels = {kernel["binary"]: kernel for kernel in config["kernels"]}
+
+    def one(path: str) -> Compiled:
+        if path == orchestration["binary"]:
+            source = orchestration["source"]
+            return compiler.compile_orchestration(
+                source, {source: read(source)}, name=config["entry"], runtime=config["runtime"]
+            )
+        kernel = kernels[path]
+        return compiler.compile_incore(
+            kernel["source"],
+            {name: read(name) for name in (kernel["source"], kernel["cpp"])},
+            core=kernel["core"],
+            name=kernel["name"],
+            bfloat16=kernel["repairs"].get("bfloat16", False),
+        )
+
+    return dict(zip(paths, run_all(one, paths, jobs), strict=True))

@@ -9,9 +9,11 @@ from typing import Any
 
 from pypto._identity.records import canonical_json, parse_canonical_json
 from pypto.runtime.config import BackendType, ExecutionMode, platform_name
+from pypto.runtime.device_object import check_device_kernel
 from pypto.runtime.elf import NotASharedObject, SharedObjectFacts, read_shared_object
 from pypto.runtime.errors import LoadError
 from pypto.runtime.kernel_config import MANIFEST_FILE, RUNTIME_ABI, KernelConfig
+from pypto.runtime.targets import target
 
 MANIFEST_SCHEMA = 1
 
@@ -80,8 +82,10 @@ def check_loadable(config: KernelConfig, files: Mapping[str, bytes]) -> None:
             raise LoadError(f"{path} is built for {built_for}, this machine is {here}")
 
 
-def check_shared_object(path: str, data: bytes, functions: frozenset[str]) -> SharedObjectFacts:
-    """Check that bytes are a shared object with a Build-ID that exports ``functions``.
+def check_shared_object(
+    path: str, data: bytes, functions: frozenset[str], *, machine: str | None = None
+) -> SharedObjectFacts:
+    """Check that bytes are a shared object with a Build-ID that exports ``functions``, for ``machine`` if given.
 
     Raises:
         LoadError: they are not; ``path`` names them.
@@ -95,24 +99,18 @@ def check_shared_object(path: str, data: bytes, functions: frozenset[str]) -> Sh
         raise LoadError(f"{path} does not export {', '.join(missing)}")
     if facts.build_id is None:
         raise LoadError(f"{path} has no GNU Build-ID")
+    if machine is not None and facts.machine != machine:
+        raise LoadError(f"{path} is built for {facts.machine}, {machine} was expected")
     return facts
 
 
 def _record(config: KernelConfig, files: Mapping[str, bytes]) -> dict[str, Any]:
     binaries = [
-        _binary(files, path=kernel.binary, kind="kernel", name=kernel.name, function_id=kernel.id, core=kernel.core)
+        _binary(config, files, kernel.binary, "kernel", name=kernel.name, function_id=kernel.id, core=kernel.core)
         for kernel in config.kernels
     ]
-    binaries.append(
-        _binary(
-            files,
-            path=config.orchestration_binary,
-            kind="orchestration",
-            name=config.entry,
-            function_id=None,
-            core=None,
-        )
-    )
+    path = config.orchestration_binary
+    binaries.append(_binary(config, files, path, "orchestration", name=config.entry, function_id=None, core=None))
     return {
         "schema": MANIFEST_SCHEMA,
         "platform": platform_name(BackendType(config.backend_type), ExecutionMode(config.execution_mode)),
@@ -123,17 +121,33 @@ def _record(config: KernelConfig, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _binary(
-    files: Mapping[str, bytes], *, path: str, kind: str, name: str, function_id: int | None, core: str | None
+    config: KernelConfig,
+    files: Mapping[str, bytes],
+    path: str,
+    kind: str,
+    *,
+    name: str,
+    function_id: int | None,
+    core: str | None,
 ) -> dict[str, Any]:
     data = files.get(path)
     if data is None:
         raise LoadError(f"{path} is missing")
-    functions = KERNEL_FUNCTIONS if kind == "kernel" else ORCHESTRATION_FUNCTIONS
+    declared = target(config.backend_type, config.execution_mode)
+    build_id: str | None
+    if kind == "orchestration":
+        on_device = declared.orchestration_compiler(config.runtime) == "aarch64"
+        machine = "aarch64" if on_device else None
+        build_id = check_shared_object(path, data, ORCHESTRATION_FUNCTIONS, machine=machine).build_id
+    elif declared.is_device:
+        build_id = check_device_kernel(path, data).build_id
+    else:
+        build_id = check_shared_object(path, data, KERNEL_FUNCTIONS).build_id
     return {
         "path": path,
         "size": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
-        "build_id": check_shared_object(path, data, functions).build_id,
+        "build_id": build_id,
         "kind": kind,
         "name": name,
         "function_id": function_id,

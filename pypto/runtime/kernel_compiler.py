@@ -1,15 +1,19 @@
-"""Calling the C++ compilers: incore kernels and orchestrations, from sources to validated shared objects."""
+"""Calling the C++ compilers: incore kernels and orchestrations, from sources to validated binaries."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from pypto.runtime.binary_manifest import KERNEL_FUNCTIONS, ORCHESTRATION_FUNCTIONS, check_shared_object
-from pypto.runtime.config import ExecutionMode
+from pypto.runtime.config import BackendType, ExecutionMode
+from pypto.runtime.device_object import check_device_kernel
 from pypto.runtime.errors import DeviceUnavailable, LoadError
+from pypto.runtime.targets import HOST_BUILD_GRAPH, target
+from pypto.runtime.witness import parse_dependencies, uncovered
 
 if TYPE_CHECKING:
     from pypto.toolchain.descriptor import Toolchain
@@ -20,19 +24,34 @@ class CompilerOutputError(RuntimeError):
     """A compiler said it succeeded, but what it left is not a usable binary."""
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """What one compilation gave.
+
+    Attributes:
+        binary: the shared object, or for a kernel of a device the linked program.
+        uncovered: files that the compiler read and that neither a tool set, this package nor the given sources cover,
+            as the compiler names them, sorted. The binary depends on them and no identity does: it must not be shared.
+    """
+
+    binary: bytes
+    uncovered: tuple[str, ...]
+
+
 class KernelCompiler:
     """Compiles and links with the tools of one toolchain; executes nothing of what it makes.
 
     Every call works in a private temporary folder that is gone when the call ends, however it ends.
-    ``PYPTO_COMPILER_TIMEOUT`` (seconds for each compiler call; default 900) is read once, here.
+    ``PYPTO_COMPILER_TIMEOUT`` (seconds for each call of a compiler or linker; default 900) is read once, here.
 
     Args:
         toolchain: the tools.
-        execution_mode: ``sim``; kernels for a ``device`` need CANN's compilers.
-        build_dir: parent of the temporary folders; default the system's.
+        execution_mode: ``sim`` or ``device``; the latter needs the tool set ``cann``.
+        backend_type: hardware generation.
+        build_dir: parent of the temporary folders; default the system's. Nothing stays in it.
 
     Raises:
-        ValueError: ``PYPTO_COMPILER_TIMEOUT`` is not a positive finite number.
+        ValueError: ``PYPTO_COMPILER_TIMEOUT`` is not a positive finite number, or an unknown target.
         DeviceUnavailable: ``device`` without its compilers.
     """
 
@@ -41,15 +60,18 @@ class KernelCompiler:
         toolchain: Toolchain,
         *,
         execution_mode: ExecutionMode | str = ExecutionMode.SIM,
+        backend_type: BackendType | str = BackendType.Ascend910B,
         build_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         from pypto.toolchain.errors import ToolchainError
         from pypto.toolchain.tools import compiler_timeout
 
-        if ExecutionMode(execution_mode) is not ExecutionMode.SIM:
+        self.target = target(backend_type, execution_mode)
+        if self.target.is_device and "cann" not in toolchain.descriptor.sets:
             raise DeviceUnavailable(
                 "kernels for execution_mode='device' need CANN's compilers (ccec, ld.lld), which the toolchain in "
-                "force does not have; build with execution_mode='sim'"
+                "force does not have; install the CANN toolkit and run `python -m pypto.toolchain install --cann DIR`, "
+                "or build with execution_mode='sim'"
             )
         try:
             self.timeout = compiler_timeout()
@@ -66,8 +88,8 @@ class KernelCompiler:
         core: Literal["aic", "aiv"],
         name: str,
         bfloat16: bool = False,
-    ) -> bytes:
-        """The shared object of one incore kernel.
+    ) -> Compiled:
+        """The binary of one incore kernel: a shared object for the simulator, a linked program for a device.
 
         Args:
             source: path of the wrapper in ``files``.
@@ -77,50 +99,118 @@ class KernelCompiler:
             bfloat16: the kernel uses bfloat16.
 
         Raises:
-            ToolError: the compiler failed.
+            FileNotFoundError: a file of this package that the kernel is compiled with is missing.
+            ToolError: a compiler or the linker failed.
             ToolTimeout: it ran out of time; a ``RuntimeError`` too.
-            CompilerOutputError: it left no shared object with a Build-ID and the functions of the kernel ABI.
+            CompilerOutputError: it left no binary of the kernel ABI.
         """
+        from pypto.toolchain.device import ccec_compile, lld_link
         from pypto.toolchain.tools import gcc_compile_incore
 
-        command = gcc_compile_incore(
-            self._toolchain, f"w/{source}", _OUTPUT, core=core, includes=("w",), bfloat16=bfloat16
+        stage = f"compile {name}"
+        _require(self.target.kernel_sources(), stage)
+        if not self.target.is_device:
+            command = gcc_compile_incore(
+                self._toolchain,
+                f"w/{source}",
+                _OUTPUT,
+                core=core,
+                architecture=self.target.simulated,
+                includes=("w",),
+                bfloat16=bfloat16,
+                dependencies=_DEPENDENCIES,
+            )
+            return self._run([(stage, command)], files, lambda data: check_shared_object(stage, data, KERNEL_FUNCTIONS))
+        compiled = ccec_compile(
+            self._toolchain,
+            f"w/{source}",
+            _OBJECT,
+            architecture=self.target.aicore[core],
+            a5=self.target.simulated == "A5",
+            includes=("w",),
+            dependencies=_DEPENDENCIES,
         )
-        return self._compile(command, files, f"compile {name}", KERNEL_FUNCTIONS)
+        linked = lld_link(self._toolchain, _OBJECT, _OUTPUT)
+        steps = [(stage, compiled), (f"link {name}", linked)]
+        return self._run(steps, files, lambda data: check_device_kernel(f"link {name}", data))
 
-    def compile_orchestration(self, source: str, files: Mapping[str, bytes], *, name: str) -> bytes:
-        """The shared object of an orchestration, with the runtime in it; arguments and errors as `compile_incore`."""
+    def compile_orchestration(
+        self, source: str, files: Mapping[str, bytes], *, name: str, runtime: str = HOST_BUILD_GRAPH
+    ) -> Compiled:
+        """The shared object of an orchestration, with the runtime in it.
+
+        Args:
+            runtime: which one; on a device, ``tensormap_and_ringbuffer`` runs on the NPU's own AArch64 processors.
+
+        Raises:
+            ValueError: an unknown runtime.
+            DeviceUnavailable: the toolchain has no compiler for AArch64.
+
+        Further arguments and errors as `compile_incore`.
+        """
+        from pypto.toolchain.device import aarch64_orchestration
+        from pypto.toolchain.errors import ToolchainError
         from pypto.toolchain.tools import gcc_orchestration
 
-        command = gcc_orchestration(self._toolchain, f"w/{source}", _OUTPUT, includes=("w",))
-        return self._compile(command, files, f"compile orchestration {name}", ORCHESTRATION_FUNCTIONS)
+        stage = f"compile orchestration {name}"
+        on_device = self.target.orchestration_compiler(runtime) == "aarch64"
+        _require(self.target.orchestration_sources(), stage)
+        make = aarch64_orchestration if on_device else gcc_orchestration
+        try:
+            command = make(self._toolchain, f"w/{source}", _OUTPUT, includes=("w",), dependencies=_DEPENDENCIES)
+        except ToolchainError as error:
+            raise DeviceUnavailable(f"{stage}: {error}") from None
+        machine = "aarch64" if on_device else None
+        return self._run(
+            [(stage, command)],
+            files,
+            lambda data: check_shared_object(stage, data, ORCHESTRATION_FUNCTIONS, machine=machine),
+        )
 
-    def _compile(self, command: Command, files: Mapping[str, bytes], stage: str, functions: frozenset[str]) -> bytes:
+    def _run(
+        self, steps: Sequence[tuple[str, Command]], files: Mapping[str, bytes], check: Callable[[bytes], object]
+    ) -> Compiled:
+        """Run commands one after another in one private root; the last writes the binary."""
         from pypto.toolchain.tools import private_root
 
         with private_root(self._toolchain, parent=self._build_dir) as root:
             for path, data in files.items():
                 _write(root.work, path, data)
-            root.run(command, stage, timeout=self.timeout)
-            output = root.path / _OUTPUT
-            try:
-                data = output.read_bytes()
-            except FileNotFoundError:
-                raise CompilerOutputError(f"{stage}: {command.argv[0]} succeeded but wrote nothing") from None
+            for stage, command in steps:
+                root.run(command, stage, timeout=self.timeout)
+            binary = _output(root.path / _OUTPUT, *steps[-1])
+            dependencies = _output(root.path / _DEPENDENCIES, *steps[0]).decode("utf-8", "surrogateescape")
         try:
-            check_shared_object(stage, data, functions)
+            check(binary)
         except LoadError as error:
-            raise CompilerOutputError(f"{error} (written by {command.argv[0]})") from None
-        return data
+            raise CompilerOutputError(f"{error} (written by {steps[-1][1].argv[0]})") from None
+        sets = self._toolchain.descriptor.sets
+        return Compiled(binary, uncovered(parse_dependencies(dependencies), sets, files))
 
 
 # Beside the sources, where no source can have its name.
 _OUTPUT = "w/out.so"
+_OBJECT = "w/out.o"
+_DEPENDENCIES = "w/out.d"
+_RESERVED = tuple(PurePosixPath(path).name for path in (_OUTPUT, _OBJECT, _DEPENDENCIES))
+
+
+def _require(paths: Iterable[Path], stage: str) -> None:
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(f"{stage}: {path} is missing from this installation of PyPTO; install it again")
+
+
+def _output(path: Path, stage: str, command: Command) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CompilerOutputError(f"{stage}: {command.argv[0]} succeeded but wrote no {path.name}") from None
 
 
 def _write(work: Path, path: str, data: bytes) -> None:
     parts: Sequence[str] = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or parts == (PurePosixPath(_OUTPUT).name,):
+    if not parts or path.startswith("/") or ".." in parts or (len(parts) == 1 and parts[0] in _RESERVED):
         raise ValueError(f"a source cannot have the path {path!r}")
     target = work.joinpath(*parts)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -39,19 +39,30 @@ def is_elf(data: bytes) -> bool:
 
 def build_id(data: bytes) -> str | None:
     """The GNU Build-ID in hex, or None if the file carries none."""
-    for segment in _segments(data):
-        if segment.kind != _PT_NOTE:
-            continue
-        at, end = segment.offset, segment.offset + segment.size
-        while at + 12 <= end:
-            name_size, size, kind = struct.unpack_from("<III", data, at)
-            name_at = at + 12
-            body_at = name_at + _round4(name_size)
-            if kind == _NT_GNU_BUILD_ID and data[name_at : name_at + name_size] == b"GNU\0":
-                if not size or body_at + size > end:
-                    raise NotElf("the Build-ID note is truncated")
-                return data[body_at : body_at + size].hex()
-            at = body_at + _round4(size)
+    notes = (data[s.offset : s.offset + s.size] for s in _segments(data) if s.kind == _PT_NOTE)
+    return next((found for found in map(build_id_of_notes, notes) if found), None)
+
+
+def build_id_of_notes(notes: bytes, order: str = "<") -> str | None:
+    """The GNU Build-ID in hex among the notes of one segment or section; None if there is none.
+
+    Args:
+        order: byte order as `struct` spells it.
+
+    Raises:
+        NotElf: the Build-ID is empty or truncated.
+    """
+    at = 0
+    while at + 12 <= len(notes):
+        name_size, size, kind = struct.unpack_from(f"{order}III", notes, at)
+        name_at = at + 12
+        body_at = name_at + _round4(name_size)
+        if kind == _NT_GNU_BUILD_ID and notes[name_at : name_at + name_size] == b"GNU\0":
+            if not size or body_at + size > len(notes):
+                raise NotElf("the Build-ID note is empty or truncated")
+            return notes[body_at : body_at + size].hex()
+        # Notes of other owners may be aligned to 8 bytes; among those no Build-ID is found.
+        at = body_at + _round4(size)
     return None
 
 

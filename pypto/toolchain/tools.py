@@ -36,6 +36,7 @@ _BEFORE_ISA: Mapping[str, tuple[str, ...]] = {"aiv": (), "aic": (f"{_COMPAT}/pto
 _AFTER_ISA = f"{_COMPAT}/pto_isa_compat.hpp"
 
 CoreType = Literal["aiv", "aic"]
+SimulatorArchitecture = Literal["A2A3", "A5"]
 _CORE_MACROS: Mapping[str, str] = {"aiv": "__DAV_VEC__", "aic": "__DAV_CUBE__"}
 
 _ERROR_LINE = re.compile(r"\b(fatal )?error\b|undefined reference|Assertion|LLVM ERROR|cannot find|No such file", re.I)
@@ -154,7 +155,7 @@ def ptoas_command(toolchain: Toolchain, source: str, output: str) -> Command:
     The C++ is raw: `pypto.toolchain.repair` mends and normalises it.
     """
     tools = toolchain.descriptor.sets["ptoas"]
-    return Command((_tool(tools, "ptoas"), "--enable-insert-sync", source, "-o", output), closed_environment(tools))
+    return Command((tool_path(tools, "ptoas"), "--enable-insert-sync", source, "-o", output), closed_environment(tools))
 
 
 def gcc_compile_incore(
@@ -163,15 +164,19 @@ def gcc_compile_incore(
     output: str,
     *,
     core: CoreType,
+    architecture: SimulatorArchitecture = "A2A3",
     includes: Sequence[str] = (),
     bfloat16: bool = False,
+    dependencies: str | None = None,
 ) -> Command:
     """g++ from one incore kernel's wrapper to its shared object, against the PTO-ISA simulator.
 
     Args:
         source, output, includes: paths relative to the private root; `includes` come before all others.
         core: decides between `__DAV_VEC__` and `__DAV_CUBE__`.
+        architecture: whose on-chip memories are simulated.
         bfloat16: the kernel uses bfloat16, which GCC 12 has no type for: take the package's stand-in.
+        dependencies: file for the list of all files that the compiler read, in the syntax of make.
     """
     isa = toolchain.descriptor.sets["isa"]
     own = [f"-I{path}" for path in includes]
@@ -184,20 +189,28 @@ def gcc_compile_incore(
             "-U__cplusplus",
             "-D__cplusplus=202302L",
         ]
-    own += ["-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", f"-D{_CORE_MACROS[core]}"]
+    own += ["-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", f"-D{_CORE_MACROS[core]}", f"-DPYPTO_SIM_ARCH={architecture}"]
     assertions = f"{NATIVE_INCLUDE}/pypto/assertions.h"
     for header in ("cstdint", "cstddef", assertions, *_BEFORE_ISA[core], "pto/pto-inst.hpp", _AFTER_ISA):
         own += ["-include", header]
-    return _gcc(toolchain, own, source, output)
+    return gcc_shared_object(toolchain.descriptor.sets["gcc"], [*own, *dependency_flags(dependencies)], source, output)
 
 
-def gcc_orchestration(toolchain: Toolchain, source: str, output: str, *, includes: Sequence[str] = ()) -> Command:
+def gcc_orchestration(
+    toolchain: Toolchain,
+    source: str,
+    output: str,
+    *,
+    includes: Sequence[str] = (),
+    dependencies: str | None = None,
+) -> Command:
     """g++ from the orchestration source to its shared object, which holds the runtime.
 
     Args:
-        source, output, includes: paths relative to the private root.
+        source, output, includes, dependencies: as in `gcc_compile_incore`.
     """
-    return _gcc(toolchain, [*(f"-I{path}" for path in includes), f"-I{NATIVE_INCLUDE}"], source, output)
+    own = [*(f"-I{path}" for path in includes), f"-I{NATIVE_INCLUDE}", *dependency_flags(dependencies)]
+    return gcc_shared_object(toolchain.descriptor.sets["gcc"], own, source, output)
 
 
 def closed_environment(tools: ToolSet) -> dict[str, str]:
@@ -213,26 +226,45 @@ def closed_environment(tools: ToolSet) -> dict[str, str]:
     }
 
 
-def _gcc(toolchain: Toolchain, own: Sequence[str], source: str, output: str) -> Command:
-    gcc = toolchain.descriptor.sets["gcc"]
-    compiler = _tool(gcc, "g++")
-    argv = [
-        compiler,
-        "--sysroot=t/gcc",
-        f"-B{compiler.rsplit('/', 1)[0]}/",
-        "-no-canonical-prefixes",
-        "-fno-canonical-system-headers",
-        "-nostdinc",
-        "-nostdinc++",
-    ]
-    for path in gcc.includes:
-        argv += ["-isystem", _join("t/gcc", path)]
+def gcc_shared_object(
+    tools: ToolSet, own: Sequence[str], source: str, output: str, *, driver: str = "g++", sysroot: bool = True
+) -> Command:
+    """A GCC's C++ driver from one source to a shared object.
+
+    Args:
+        tools: the set that holds the compiler.
+        own: further flags.
+        driver: the driver's name in the set.
+        sysroot: take all headers and libraries from the set, as its record lists them.
+    """
+    compiler = tool_path(tools, driver)
+    argv = [compiler]
+    if sysroot:
+        root = f"t/{tools.name}"
+        # The assembler and the linker have the names that the driver looks for, in one folder.
+        programs = tool_path(tools, "as").rsplit("/", 1)[0]
+        argv += [
+            f"--sysroot={root}",
+            f"-B{programs}/",
+            "-no-canonical-prefixes",
+            "-fno-canonical-system-headers",
+            "-nostdinc",
+            "-nostdinc++",
+        ]
+        for path in tools.includes:
+            argv += ["-isystem", _join(root, path)]
     argv += ["-std=c++23", "-O2", "-fPIC", "-shared", "-pthread", "-fno-gnu-unique", "-w", *own]
     argv += ["-ffile-prefix-map=t/=", "-ffile-prefix-map=w/=", source, "-o", output, "-Wl,--build-id=sha1"]
-    return Command(tuple(argv), closed_environment(gcc))
+    return Command(tuple(argv), closed_environment(tools))
 
 
-def _tool(tools: ToolSet, name: str) -> str:
+def dependency_flags(path: str | None) -> list[str]:
+    """Flags that make a compiler write the list of all files that it read, in the syntax of make."""
+    return [] if path is None else ["-MD", "-MF", path]
+
+
+def tool_path(tools: ToolSet, name: str) -> str:
+    """A program of a set, relative to the private root."""
     return f"t/{tools.name}/{tools.tools[name].path}"
 
 

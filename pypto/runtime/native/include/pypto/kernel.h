@@ -50,6 +50,7 @@ inline double Args::value<double>(int index) const {
 #else
 
 #include "pypto/bounds.h"
+#include "pypto/memory_model.h"
 
 namespace pypto::note {
 namespace {
@@ -63,6 +64,7 @@ PYPTO_EXPORT void kernel_entry(int64_t* args);
 
 // Definitions, not inline ones: the host looks them up.
 PYPTO_EXPORT void pypto_kernel_begin(const pypto::abi::Span* spans, int32_t count) {
+  pypto::memory_model::select();
   pypto::bounds::allowed = {spans, count};
   pypto::note::op = -1;
   pypto::note::error = nullptr;
