@@ -20,6 +20,7 @@ from pypto.jit.sealed import bundle_paths
 from pypto.language.source import SourceClosure, collect
 
 if TYPE_CHECKING:
+    from pypto._identity.explain import IdentityParts
     from pypto._identity.identity import ToolchainIdentity
     from pypto._identity.policy import IdentitySettings
     from pypto.jit.function import JITFunction
@@ -77,6 +78,22 @@ class Request:
             IdentityUnavailable: an extra source is missing or cannot be read.
         """
         return _with_application_inputs(self.source_digest, self.policy)
+
+    def identity_parts(self, environment: ToolchainIdentity) -> IdentityParts:
+        """What the request's key is made from, for `pypto._identity.explain.explain`.
+
+        Raises:
+            IdentityUnavailable: an extra source is missing or cannot be read.
+        """
+        from pypto._identity.explain import IdentityParts
+
+        return IdentityParts.of(
+            environment,
+            self.application_source_digest,
+            self.specialization_digest,
+            source={**self.closure.record(), **_application_inputs(self.policy)},
+            specialization=self.specialization.record(),
+        )
 
     def sources_changed(self) -> bool:
         """Whether anything that the digests were taken of is different now."""
@@ -209,18 +226,19 @@ _environments = _Environments()
 
 
 def _with_application_inputs(digest: str, policy: CachePolicy) -> str:
+    inputs = _application_inputs(policy)
+    return digest_record({"schema": _APPLICATION_SCHEMA, "source": digest, **inputs}) if inputs else digest
+
+
+def _application_inputs(policy: CachePolicy) -> dict[str, str | None]:
     if not policy.extra_source_paths and policy.extra_fingerprint is None:
-        return digest
+        return {}
     from pypto._identity.content import fingerprint_extra_sources
 
     extra = fingerprint_extra_sources(policy.extra_source_paths)
     if extra.digest is None:
         raise IdentityUnavailable(f"extra_source_paths: {extra.reason}")
-    return digest_record(
-        {
-            "schema": _APPLICATION_SCHEMA,
-            "source": digest,
-            "extra_sources": extra.digest if policy.extra_source_paths else None,
-            "extra_fingerprint": policy.extra_fingerprint,
-        }
-    )
+    return {
+        "extra_sources": extra.digest if policy.extra_source_paths else None,
+        "extra_fingerprint": policy.extra_fingerprint,
+    }
