@@ -1,0 +1,125 @@
+"""`host_identity`: the identity of builds with tools of this machine."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+from pypto._identity.host.device import device_inputs
+from pypto._identity.host.files import Unidentified
+from pypto._identity.host.overrides import compiler_overrides, interpreter_overrides, refuse_unmodelled
+from pypto._identity.host.probes import Probes, ProcessProbes
+from pypto._identity.host.pto_isa import pto_isa_inputs
+from pypto._identity.host.ptoas import ptoas_inputs
+from pypto._identity.host.python import pypto_inputs
+from pypto._identity.host.runtime import runtime_inputs
+from pypto._identity.host.selection import HostSelection
+from pypto._identity.identity import COMPONENT_NAMES, ToolchainIdentity
+from pypto._identity.installation import InstallationIdentityCache
+from pypto._identity.policy import IdentitySettings
+from pypto._identity.records import digest_record
+from pypto._identity.toolchain_inputs import ComponentInputs, ToolchainInputs
+
+_DEFAULT_SETTINGS = IdentitySettings()
+_SELECTING = ("PATH", "HOME", "ASCEND_HOME_PATH", "PTOAS_ROOT", "XDG_CONFIG_HOME")
+
+
+def host_inputs(
+    selection: HostSelection, settings: IdentitySettings = _DEFAULT_SETTINGS, *, probes: Probes | None = None
+) -> ToolchainInputs:
+    """The evidence of all five components, discovered anew; each that cannot be identified says why.
+
+    Args:
+        probes: how programs are asked about themselves; default: as child processes in the project root, with the
+            environment in which the build runs its tools, in English.
+    """
+    if not sys.platform.startswith("linux"):
+        missing = ComponentInputs(unavailable_reason=f"host tools are identified on Linux only, not on {sys.platform}")
+        return _inputs(dict.fromkeys(COMPONENT_NAMES, missing), settings)
+    if probes is None:
+        probes = ProcessProbes({**selection.tool_variables(), "LC_ALL": "C"}, selection.project_root)
+    found: dict[str, ComponentInputs] = {}
+    makers: dict[str, Callable[[], ComponentInputs]] = {
+        "pypto": lambda: pypto_inputs(selection, settings, probes),
+        "runtime": lambda: runtime_inputs(selection, settings),
+        "pto_isa": lambda: pto_isa_inputs(selection, settings),
+        "ptoas": lambda: ptoas_inputs(selection, settings, probes),
+        "device_toolchain": lambda: device_inputs(selection, settings, probes),
+    }
+    refused = _refusal(selection, settings)
+    for name, make in makers.items():
+        # Overrides act on programs; a runtime and headers are data.
+        found[name] = refused if refused is not None and name not in ("runtime", "pto_isa") else make()
+    return _inputs(found, settings)
+
+
+class HostIdentities:
+    """Host identities of one process. What was identified is kept; what could not be is tried again.
+
+    A request with another working directory, PATH or other variable that selects a tool or acts on one is discovered
+    anew. Installed files must not change while the process lives.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._contents = InstallationIdentityCache()
+        self._known: dict[str, ToolchainIdentity] = {}
+
+    def identity(
+        self, selection: HostSelection, settings: IdentitySettings = _DEFAULT_SETTINGS, *, probes: Probes | None = None
+    ) -> ToolchainIdentity:
+        """The identity of a build with `selection`; an unusable one names every component that cannot be identified."""
+        key = _memo_key(selection, settings)
+        with self._lock:
+            known = self._known.get(key)
+            if known is None:
+                known = self._contents.capture(host_inputs(selection, settings, probes=probes))
+                if known.usable:
+                    self._known[key] = known
+            return known
+
+
+_identities = HostIdentities()
+
+
+def host_identity(selection: HostSelection, settings: IdentitySettings = _DEFAULT_SETTINGS) -> ToolchainIdentity:
+    """The identity of builds with the tools that `selection` (see `capture_selection`) finds on this machine.
+
+    Returns:
+        An identity; unusable, with a reason per component, where something that acts on the build cannot be
+        identified. The cache is then to be passed by: there is no key to share.
+    """
+    return _identities.identity(selection, settings)
+
+
+def _inputs(found: dict[str, ComponentInputs], settings: IdentitySettings) -> ToolchainInputs:
+    return ToolchainInputs(**found, world="host", settings=settings)
+
+
+def _refusal(selection: HostSelection, settings: IdentitySettings) -> ComponentInputs | None:
+    if settings.policy != "content":
+        return None
+    try:
+        refuse_unmodelled(selection.variables, selection.flags)
+    except Unidentified as error:
+        return ComponentInputs(unavailable_reason=str(error))
+    return None
+
+
+def _memo_key(selection: HostSelection, settings: IdentitySettings) -> str:
+    variables = selection.variables
+    acting = interpreter_overrides(variables) | compiler_overrides(variables)
+    acting |= {name: value for name, value in variables.items() if name in _SELECTING or name.startswith("CCACHE_")}
+    isa = selection.pto_isa
+    return digest_record(
+        {
+            "variables": acting,
+            "places": [selection.cwd, selection.project_root, selection.package_root, selection.runtime_root],
+            "mode": [selection.execution_mode, selection.runtime],
+            "names": [selection.compiler, selection.aarch64_compiler],
+            "flags": list(selection.flags),
+            "pto_isa": [isa.root, isa.revision, isa.remote],
+            "settings": settings.record(),
+        }
+    )
