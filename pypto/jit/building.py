@@ -25,8 +25,10 @@ def run_generation(request: Request, directory: Path) -> Program:
         return generate(request.closure, request.specialization, directory)
 
 
-def run_binaries(generated: Path, directory: Path, parent: Path) -> None:
+def run_binaries(generated: Path, directory: Path, parent: Path) -> tuple[str, ...]:
     """The binary stage, counted: a READY directory from a generated one; scratch folders are made in ``parent``.
+
+    Returns the files that a compiler read and no identity covers: with any, the directory must not be shared.
 
     Raises:
         ToolchainNotInstalled: no tools are installed; names the command that installs them.
@@ -40,7 +42,7 @@ def run_binaries(generated: Path, directory: Path, parent: Path) -> None:
     count("binary_builds")
     with timing("build_ns"), tempfile.TemporaryDirectory(prefix=".assembled.", dir=parent) as assembled:
         assemble(generated, toolchain, Path(assembled))
-        compile_(generated, Path(assembled), toolchain, directory)
+        return compile_(generated, Path(assembled), toolchain, directory)
 
 
 def new_private_directory(parent: Path, name: str) -> Path:

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 _HINT_LIMIT = 1 << 24
 
 
-class _SourcesChanged(Exception):
-    """Sources changed while they were being built; holds the private result."""
+class _StaysPrivate(Exception):
+    """A build whose result the key does not identify completely; says why and where the result was kept."""
 
-    def __init__(self, directory: Path, program: Program) -> None:
+    def __init__(self, reason: str, directory: Path, program: Program | None = None) -> None:
+        super().__init__(reason)
         self.directory = directory
         self.program = program
 
@@ -99,17 +100,17 @@ class StoredRequest:
             if request.sources_changed():
                 kept = new_private_directory(parent, request.function.name)
                 shutil.move(directory, kept / "generated")
-                raise _SourcesChanged(kept, program)
+                raise _StaysPrivate("sources changed while the kernel was being built", kept, program)
             return program
 
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
         try:
             built = store.get_or_build(self.key, GENERATED_SPEC, builder, load=True)
-        except _SourcesChanged as changed:
+        except _StaysPrivate as private:
             from pypto.jit.building import private_kernel
 
-            count_bypass("sources changed while the kernel was being built")
-            return private_kernel(request, changed.directory, changed.program, reusable=False)
+            count_bypass(str(private))
+            return private_kernel(request, private.directory, private.program, reusable=False)
         self._note_failure(built)
         if built.handle is not None:
             _discard(built.private_directory)
@@ -128,17 +129,27 @@ class StoredRequest:
             from pypto.jit.building import new_private_directory, run_binaries
 
             if isinstance(generated, Path):
-                run_binaries(generated, directory, parent)
-                return
-            scratch = new_private_directory(parent, ".generated")
-            try:
-                _write_payload(generated, scratch)
-                run_binaries(scratch, directory, parent)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
+                unknown = run_binaries(generated, directory, parent)
+            else:
+                scratch = new_private_directory(parent, ".generated")
+                try:
+                    _write_payload(generated, scratch)
+                    unknown = run_binaries(scratch, directory, parent)
+                finally:
+                    shutil.rmtree(scratch, ignore_errors=True)
+            if unknown:
+                kept = new_private_directory(parent, request.function.name)
+                shutil.move(directory, kept / "ready")
+                raise _StaysPrivate(_uncovered(unknown), kept / "ready")
 
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
-        built = store.get_or_build(self.key, ready_spec(config), builder, load=True)
+        try:
+            built = store.get_or_build(self.key, ready_spec(config), builder, load=True)
+        except _StaysPrivate as private:
+            from pypto.jit.building import read_ready
+
+            count_bypass(str(private))
+            return ReadyFiles(read_ready(private.directory), Origin.PRIVATE, private.directory)
         self._note_failure(built)
         if built.handle is not None:
             _discard(built.private_directory)
@@ -195,6 +206,11 @@ class StoredRequest:
         elif built.failure is BuildFailure.INVALID and LookupStatus.INVALID not in self._reported:
             self._reported.add(LookupStatus.INVALID)
             count("invalid_entries")
+
+
+def _uncovered(files: tuple[str, ...]) -> str:
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"a compiler read {files[0]}{more}, which no identity covers"
 
 
 def _discard(directory: Path | None) -> None:

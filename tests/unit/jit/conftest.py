@@ -57,6 +57,7 @@ class Builds:
     def __init__(self) -> None:
         self.generated: list[str] = []
         self.compiled: list[str] = []
+        self.uncovered: tuple[str, ...] = ()
         self.while_generating: Callable[[], None] = lambda: None
         self.while_compiling: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
@@ -98,7 +99,7 @@ class Builds:
     def assemble(self, generated: Path, toolchain: Toolchain, out: Path) -> None:
         new_directory(out)
 
-    def compile(self, generated: Path, assembled: Path, toolchain: Toolchain, out: Path) -> None:
+    def compile(self, generated: Path, assembled: Path, toolchain: Toolchain, out: Path) -> tuple[str, ...]:
         config = read_config(generated)
         with self._lock:
             self.compiled.append(config["entry"])
@@ -108,6 +109,7 @@ class Builds:
             copy_file(generated / name, root, name)
         write_file(root, "prebuilt/orchestration/main.so", b"binary")
         write_file(root, "binary_manifest.json", b"{}")
+        return self.uncovered
 
 
 def seal_all(folder: Path, version: str, *requests: Any) -> Path:

@@ -457,3 +457,16 @@ def test_jit_07_without_tools_a_build_names_the_command_that_installs_them(
             kernels.annotated.warmup(config=config)
     assert counts()["bypasses"] == 1
     assert "no toolchain is installed" in str(pypto.cache_stats().last_bypass_reason)
+
+
+def test_sta_22_a_file_that_no_identity_covers_keeps_the_binaries_private(
+    kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, tmp_path: Path
+) -> None:
+    builds.uncovered = ("/usr/include/strange.h",)
+    made = kernels.annotated.warmup(config=enabled)
+    assert (made.state, made.origin) == ("READY", Origin.PRIVATE)
+    assert counts()["bypasses"] == 1
+    reason = pypto.cache_stats().last_bypass_reason
+    assert reason == "a compiler read /usr/include/strange.h, which no identity covers"
+    assert not list((tmp_path / "cache").rglob("ready"))
+    assert made.output_dir is not None and made.output_dir.is_dir()
