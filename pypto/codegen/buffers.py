@@ -250,27 +250,25 @@ class _Planner:
         return all(self.conflicts[x].isdisjoint(b) for x in a)
 
 
-def ordered(moves: list[tuple[Buffer, Buffer]]) -> tuple[list[tuple[Buffer, Buffer]], list[tuple[Buffer, Buffer]]]:
-    """Parallel copies between buffers as (saves, sequence): with each save's target read as a temporary of its source.
+def ordered(moves: list[tuple[Buffer, Buffer]]) -> tuple[list[Buffer], list[tuple[Buffer, Buffer]]]:
+    """Parallel copies (target, source) as a sequence.
 
     Returns:
-        Buffers to save to a temporary first, each as (buffer, buffer), and the copies in an order that is right when
-        the saved buffers are read from their temporaries.
+        Buffers to save in temporaries first, and the copies in an order that is right when a saved buffer is read from
+        its temporary.
     """
     pending = [(t, s) for t, s in moves if t is not s]
-    saves: list[tuple[Buffer, Buffer]] = []
-    saved: set[Buffer] = set()
+    saved: list[Buffer] = []
     sequence: list[tuple[Buffer, Buffer]] = []
     while pending:
         for index, (target, _) in enumerate(pending):
-            if all(s is not target or s in saved for i, (_, s) in enumerate(pending) if i != index):
+            others = (s for i, (_, s) in enumerate(pending) if i != index)
+            if all(s is not target or s in saved for s in others):
                 sequence.append(pending.pop(index))
                 break
         else:
-            blocked = pending[0][0]
-            saves.append((blocked, blocked))
-            saved.add(blocked)
-    return saves, sequence
+            saved.append(pending[0][0])
+    return saved, sequence
 
 
 def _tile_type(value: Value) -> TileType:

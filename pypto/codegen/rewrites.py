@@ -1,7 +1,7 @@
 """Rewrites of an incore function in front of code generation, on a copy of it.
 
-Products get operands that are loaded the other way round instead of transposed ones. Reductions and expansions of columns
-[R, 1], which no instruction takes, become what they mean: element-wise work, copies, or the same work on a row.
+Products get operands that are loaded the other way round instead of transposed ones. Reductions and expansions of
+columns [R, 1], which no instruction takes, become what they mean: element-wise work, copies, or the same work on a row.
 """
 
 from __future__ import annotations

@@ -6,11 +6,18 @@ from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Function, Loc
-from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, DType, MemorySpace, TileType, Valid
+from pypto.ir.types import BF16, FP16, FP32, INT8, INT16, INT32, DType, MemorySpace, TileType, Valid
 
-# Names of element types in ptoas' dialect and in C++.
-DIALECT_NAMES: dict[DType, str] = {FP32: "f32", FP16: "f16", INT32: "i32", INT16: "i16", INT8: "i8"}
-CPP_NAMES: dict[DType, str] = {FP32: "float", FP16: "half", INT32: "int32_t", INT16: "int16_t", INT8: "int8_t"}
+# Names of element types in ptoas' dialect and in C++. ptoas has no bf16: it is written as f16, and renamed in the C++.
+DIALECT_NAMES: dict[DType, str] = {FP32: "f32", FP16: "f16", BF16: "f16", INT32: "i32", INT16: "i16", INT8: "i8"}
+CPP_NAMES: dict[DType, str] = {
+    FP32: "float",
+    FP16: "half",
+    BF16: "bfloat16_t",
+    INT32: "int32_t",
+    INT16: "int16_t",
+    INT8: "int8_t",
+}
 
 _BLOCK_BYTES = 32
 _LOCATIONS = {

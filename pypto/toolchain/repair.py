@@ -37,6 +37,7 @@ _MODE = re.compile(r"^bool v\d+ = (?:pto::)?RoundMode::\w+;$")
 _POINTER = re.compile(r"^__gm__ \w+\* (v\d+) = (v\d+) \+ (v\d+);$")
 _GLOBAL = re.compile(r"^using (GT_\d+) = GlobalTensor<\w+, (GTShape_\d+), (GTStride_\d+)>;+$")
 _GLOBAL_USE = re.compile(r"^(GT_\d+) v\d+ = GT_\d+\((v\d+), v\d+, v\d+\);$")
+_HALF = re.compile(r"\bhalf\b")
 _PLACEHOLDER = re.compile(r"\$([al])(\d+)")
 
 
@@ -105,6 +106,8 @@ class _Repair:
         return "\n".join(self.out) + "\n"
 
     def emit(self, line: str, own: bool = False) -> None:
+        if self.plan["bfloat16"] and not own:
+            line = _HALF.sub("bfloat16_t", line)
         if own:
             self.own.add(len(self.out))
         self.out.append(line)

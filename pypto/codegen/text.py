@@ -1,0 +1,215 @@
+"""The `.pto` text of one kernel while it is being written, and beside it the plan for what ptoas makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pypto.codegen import scalars
+from pypto.codegen.scalars import Const, Expr, Leaf
+from pypto.codegen.sidework import SideWork, is_invariant, leaves
+from pypto.codegen.tiles import CPP_NAMES, Frame, element_name
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Loc, Op
+from pypto.ir.types import BF16, BOOL, FP16, FP32, INDEX, DType, MemorySpace, Valid
+
+# ptoas computes with elements in 32 bits.
+_MAX_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile in the text: its SSA name, its storage and its valid sizes."""
+
+    name: str
+    frame: Frame
+    valid: tuple[Valid, Valid]
+
+    @property
+    def type(self) -> str:
+        """Its type as an operand's."""
+        return f"!pto.tile_buf<{self.frame.text(*self.frame.fixed(self.valid))}>"
+
+    @property
+    def typed(self) -> str:
+        """Name and type."""
+        return f"{self.name} : {self.type}"
+
+
+class KernelText:
+    """Lines, constants, calls and noted operations of a kernel.
+
+    Attributes:
+        side: slots and statements for numbers that ptoas cannot compute.
+        calls: what ptoas will print, in order: operation, call, and what the repair step makes of it.
+        ops: the operations that are noted at run time.
+        constants: SSA names of constants, by their text.
+        base_lines: lines in front of all others, behind the constants.
+    """
+
+    def __init__(self, tensors: int) -> None:
+        self.side = SideWork(tensors)
+        self.lines: list[str] = []
+        self.base_lines: list[str] = []
+        self.constants: dict[str, str] = {}
+        self.calls: list[dict[str, Any]] = []
+        self.ops: list[dict[str, Any]] = []
+        self.indent = 2
+        self._counter = 0
+        self._op_number = -1
+        self._pending: list[tuple[str, str]] = []
+
+    def print(self, symbol: str, tensors: Sequence[str]) -> str:
+        """The whole module; ``tensors`` are the dialect's names of the tensor arguments' elements."""
+        header = [f"%a{i}: !pto.ptr<{name}>" for i, name in enumerate(tensors)]
+        header += [f"%a{len(tensors) + i}: {slot.dialect}" for i, slot in enumerate(self.side.slots)]
+        text = ["module {", f"  func.func @{symbol}({', '.join(header)}) {{"]
+        text += [f"    {name} = arith.constant {value}" for value, name in self.constants.items()]
+        return "\n".join([*text, *self.base_lines, *self.lines, "    return", "  }", "}", ""])
+
+    def line(self, text: str) -> None:
+        """Append a line."""
+        self.lines.append("  " * self.indent + text)
+
+    def fresh(self, prefix: str) -> str:
+        """A new SSA name."""
+        self._counter += 1
+        return f"%{prefix}{self._counter}"
+
+    def constant(self, value: str, name: str) -> str:
+        """SSA name of a constant, given as text with its type."""
+        return self.constants.setdefault(value, f"%{name}")
+
+    def index_constant(self, value: int, op: Op | None = None) -> str:
+        """SSA name of an index constant.
+
+        Raises:
+            IRError: it does not fit into 32 bits.
+        """
+        if abs(value) > _MAX_INT32:
+            loc = op.loc if op else None
+            raise IRError(f"the number {value} does not fit into 32 bits, in which kernels count elements", loc)
+        return self.constant(f"{value} : index", f"c{value}" if value >= 0 else f"m{-value}")
+
+    def index(self, expr: Expr, op: Op | None = None) -> str:
+        """SSA name of an index: loop variables, their sums and products are written out, anything else is a slot."""
+        if isinstance(expr, Const):
+            return self.index_constant(int(expr.value), op)
+        if isinstance(expr, Leaf) and expr.kind == "loop":
+            return f"%i{expr.index}"
+        if isinstance(expr, scalars.Apply) and not is_invariant(expr):
+            left, right = expr.args[0], expr.args[-1]
+            if expr.op == "sub" and isinstance(right, Const):
+                right = Const(-int(right.value), INDEX)
+            elif expr.op not in ("add", "mul"):
+                return self._slot(expr)
+            if all(leaf.kind != "state" for leaf in leaves(expr)):
+                a, b = self.index(left, op), self.index(right, op)
+                name = self.fresh("n")
+                self.line(f"{name} = arith.{'muli' if expr.op == 'mul' else 'addi'} {a}, {b} : index")
+                return name
+        return self._slot(expr)
+
+    def _slot(self, expr: Expr) -> str:
+        return f"%a{self.side.slot(expr, 'index')}"
+
+    def valid_number(self, valid: Valid, numbers: dict[Any, Expr]) -> Expr:
+        """A valid length as an expression."""
+        return Const(valid, INDEX) if isinstance(valid, int) else numbers[valid]
+
+    def tile_scalar(self, expr: Expr, dialect: DType, element: DType, loc: Loc | None) -> tuple[str, str]:
+        """SSA name and type of a number beside a tile of ``element``, written in the type ``dialect``."""
+        name = element_name(dialect, loc)
+        if isinstance(expr, Const):
+            if dialect == FP32 and (element.is_float or abs(expr.value) <= 2**24):
+                bits = scalars.float32_bits(expr.value, loc)
+                return self.constant(f"0x{bits:08X} : f32", f"f{bits:08X}"), name
+            if dialect == FP16:
+                bits = scalars.float16_bits(expr.value, loc)
+                return self.constant(f"0x{bits:04X} : f16", f"h{bits:04X}"), name
+            if dialect.is_integer:
+                value = int(expr.value)
+                return self.constant(f"{value} : {name}", f"{name}_{value}".replace("-", "m")), name
+        # Beside whole numbers the dialect writes f32, but C++ takes the element: it must not lose digits on the way.
+        cpp = "int32_t" if element.is_integer else CPP_NAMES[BF16] if dialect == BF16 else None
+        return f"%a{self.side.slot(expr, name, cpp)}", name
+
+    def allocate(self, frame: Frame, valid: tuple[Valid, Valid], numbers: dict[Any, Expr], prefix: str) -> Tile:
+        """Allocate a tile here."""
+        tile = Tile(self.fresh(prefix), frame, valid)
+        fixed = frame.fixed(valid)
+        given = [
+            f" valid_{axis} = {self.index(self.valid_number(v, numbers))}"
+            for axis, v, known in zip(("row", "col"), valid, fixed, strict=True)
+            if known is None
+        ]
+        self.line(f"{tile.name} = pto.alloc_tile{''.join(given)} : <{frame.text(*fixed)}>")
+        return tile
+
+    def call(
+        self,
+        op: str,
+        ins: str,
+        outs: str,
+        *,
+        suffix: str = "",
+        printed: str | None = None,
+        name: str | None = None,
+        replace: dict[int, str] | None = None,
+    ) -> None:
+        """One instruction.
+
+        Args:
+            printed: the call that ptoas makes of it, if it is not the instruction's own name.
+            name: the call that it has to be, if that is another one.
+            replace: arguments of the call, by position, that the repair step puts in.
+        """
+        self.line(f"pto.{op} ins({ins}) outs({outs}){suffix}")
+        printed = printed or op.replace(".", "_").upper()
+        entry: dict[str, Any] = {"op": self._op_number, "call": printed, "name": name or printed}
+        if replace:
+            entry["replace"] = {str(k): v for k, v in sorted(replace.items())}
+        if self._pending:
+            entry["require"] = [list(pair) for pair in self._pending]
+            self._pending = []
+        self.calls.append(entry)
+
+    def copy(self, target: Tile, source: Tile, op: Op) -> None:
+        """Copy between tiles of equal storage and valid sizes.
+
+        Raises:
+            IRError: the hardware does not copy inside this memory.
+        """
+        if target.frame.memory is not MemorySpace.Vec:
+            raise IRError(
+                f"not supported: a copy of a tile in {target.frame.memory.value}; "
+                "update it in place (pl.matmul_acc) and do not use the old value afterwards",
+                op.loc,
+            )
+        self.call("tmov", source.typed, target.typed)
+
+    def reinterpret(self, target: Tile, source: Tile) -> None:
+        """Let ``target`` name the memory of ``source``.
+
+        The planner of ptoas does not know that it does: it takes them for two memories, and gives the source's away
+        when the source is not used again. So whoever reinterprets uses the source again when the target is done with.
+        """
+        self.call("treshape", source.typed, target.typed)
+
+    def note(self, op: Op, function: str) -> None:
+        """The following calls belong to this operation."""
+        self._op_number = len(self.ops)
+        place = op.loc or Loc(function, 0, 0)
+        self.ops.append({"op": op.name, "function": place.function, "line": place.line, "column": place.column})
+
+    def require(self, low: Expr | None, value: Expr, high: Expr | None, message: str) -> None:
+        """Check ``low <= value <= high`` in front of the next call, as far as it is not known."""
+        for op, bound in (("ge", low), ("le", high)):
+            if bound is None or bound == value:
+                continue
+            if isinstance(bound, Const) and isinstance(value, Const):
+                known = value.value >= bound.value if op == "ge" else value.value <= bound.value
+                if known:
+                    continue
+            self._pending.append((self.side.text(scalars.Apply(op, (value, bound), BOOL)), message))

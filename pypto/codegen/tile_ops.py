@@ -1,0 +1,294 @@
+"""The operations on tiles as instructions of ptoas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pypto.codegen.buffers import Buffer, BufferPlan, is_tile
+from pypto.codegen.scalars import Const, Expr, binary
+from pypto.codegen.tensors import TaskArguments, TensorWindow
+from pypto.codegen.text import KernelText, Tile
+from pypto.codegen.tiles import element_name
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Op, Value
+from pypto.ir.ops.lowering import Form, Instruction
+from pypto.ir.ops.registry import definition
+from pypto.ir.types import INDEX, DType, MemorySpace, TileType, Valid
+
+_ZERO, _ONE = Const(0, INDEX), Const(1, INDEX)
+_ROUND_MODES = {"none": "RINT", "rint": "RINT", "round": "ROUND", "floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC"}
+
+
+@dataclass
+class Values:
+    """What the values of a kernel have become.
+
+    Attributes:
+        numbers: scalars.
+        windows: tensors and views.
+        tiles: tiles, by buffer.
+        names: of the tensor parameters, for messages.
+    """
+
+    plan: BufferPlan
+    arguments: TaskArguments
+    names: tuple[str, ...]
+    numbers: dict[Value, Expr] = field(default_factory=dict)
+    windows: dict[Value, TensorWindow] = field(default_factory=dict)
+    tiles: dict[Buffer, Tile] = field(default_factory=dict)
+
+    def tile(self, value: Value) -> Tile:
+        """The tile that a value stands in."""
+        return self.tiles[self.plan.buffer[value]]
+
+
+class TileOps:
+    """Writes one operation at a time."""
+
+    def __init__(self, text: KernelText, values: Values) -> None:
+        self.text = text
+        self.values = values
+        self._bases: dict[tuple[int, bool], str] = {}
+        self._special: dict[str, Callable[[Op], None]] = {
+            "tile.create": self._create,
+            "tile.full": self._full,
+            "tile.load": self._load,
+            "tile.store": self._store,
+            "tile.move": self._move,
+            "tile.slice": self._slice,
+            "tile.reshape": self._reshape,
+            "tile.set_validshape": self._set_validshape,
+            "tile.transpose": self._transpose,
+        }
+
+    def write(self, op: Op) -> None:
+        """Write a ``tile`` operation.
+
+        Raises:
+            IRError: it has no lowering, or not for these types.
+        """
+        found = definition(op.name)
+        if op.name in ("tile.create", "tile.full", "tile.load", "tile.slice", "tile.set_validshape"):
+            self._require_valid(op)
+        if op.name in self._special:
+            self._special[op.name](op)
+        elif found.lowering is not None:
+            self._instructions(op, found.lowering)
+        else:
+            raise IRError(f"not supported: {found.label} has no lowering yet", op.loc)
+
+    def length(self, valid: Valid) -> Expr:
+        """A valid length as an expression."""
+        return self.text.valid_number(valid, self.values.numbers)
+
+    def _require_valid(self, op: Op) -> None:
+        type = tile_type(op.result)
+        for valid, size in zip(type.valid, type.shape, strict=True):
+            message = f"{definition(op.name).label}: a valid length is outside of 0 to {size}"
+            self.text.require(_ZERO, self.length(valid), Const(size, INDEX), message)
+
+    def _instructions(self, op: Op, lowering: Sequence[Instruction]) -> None:
+        result = self.values.tile(op.result)
+        names = {o.name: v for o, v in zip(definition(op.name).operands, op.operands, strict=True)}
+        temporary: Tile | None = None
+        for instruction in lowering:
+            tiles: dict[str, Tile] = {}
+            for name in instruction.ins:
+                if name == "tmp":
+                    if temporary is None:
+                        raise IRError(f"internal: the lowering of {op.name} reads a temporary first", op.loc)
+                    tiles[name] = temporary
+                elif is_tile(names[name]):
+                    tiles[name] = self.values.tile(names[name])
+            target = result
+            if instruction.out == "tmp":
+                temporary = target = self.text.allocate(result.frame, result.valid, self.values.numbers, "x")
+            if target.frame.column and not instruction.column:
+                self._as_row(op, instruction, target, tiles, names)
+            else:
+                self._instruction(op, instruction, target, tiles, names)
+
+    def _as_row(
+        self, op: Op, instruction: Instruction, target: Tile, tiles: dict[str, Tile], names: dict[str, Value]
+    ) -> None:
+        """Work on a column as one row, in the memory of the target."""
+        (source,) = tiles
+        if tiles[source].name != target.name:
+            self.text.copy(target, tiles[source], op)
+        row = self.text.allocate(target.frame.as_row(), (1, target.valid[0]), self.values.numbers, "r")
+        self.text.reinterpret(row, target)
+        self._instruction(op, instruction, row, {source: row}, names)
+        self.text.reinterpret(target, row)
+
+    def _instruction(
+        self, op: Op, instruction: Instruction, target: Tile, tiles: dict[str, Tile], names: dict[str, Value]
+    ) -> None:
+        operands: list[tuple[str, str]] = []
+        element = target.frame.dtype
+        for name in instruction.ins:
+            if name in tiles:
+                operands.append((tiles[name].name, tiles[name].type))
+            else:
+                number = self.values.numbers[names[name]]
+                operands.append(self.text.tile_scalar(number, instruction.scalar or element, element, op.loc))
+        if instruction.form is Form.GROUPED:
+            ins = f"{', '.join(n for n, _ in operands)} : {', '.join(t for _, t in operands)}"
+        elif instruction.form is Form.BARE_SCALAR:
+            ins = ", ".join([f"{operands[0][0]} : {operands[0][1]}", *(n for n, _ in operands[1:])])
+        else:
+            ins = ", ".join(f"{n} : {t}" for n, t in operands)
+        self.text.call(
+            instruction.op,
+            ins,
+            target.typed,
+            suffix=instruction.suffix,
+            printed=instruction.call,
+            name=instruction.rename,
+            replace={2: _rounding(op, element)} if instruction.op == "tcvt" else None,
+        )
+
+    def _create(self, op: Op) -> None:
+        if fills(op):
+            dtype = tile_type(op.result).dtype
+            self._fill(op, Const(0.0 if dtype.is_float else 0, dtype))
+
+    def _full(self, op: Op) -> None:
+        self._fill(op, self.values.numbers[op.operands[0]])
+
+    def _fill(self, op: Op, value: Expr) -> None:
+        target = self.values.tile(op.result)
+        element = target.frame.dtype
+        name, type = self.text.tile_scalar(value, element, element, op.loc)
+        self.text.call("texpands", f"{name} : {type}", target.typed)
+
+    def _move(self, op: Op) -> None:
+        target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
+        if target.name != source.name:
+            self.text.call("tmov", source.typed, target.typed)
+
+    def _load(self, op: Op) -> None:
+        target = self.values.tile(op.result)
+        transposed = bool(op.attrs.get("transposed", False))
+        self.text.call("tload", self._window(op, op.operands[0], op.operands[1:], target, transposed), target.typed)
+
+    def _store(self, op: Op) -> None:
+        source = self.values.tile(op.operands[0])
+        self.text.call("tstore", source.typed, self._window(op, op.operands[1], op.operands[2:], source, False))
+
+    def _window(self, op: Op, tensor: Value, offsets: Sequence[Value], tile: Tile, transposed: bool) -> str:
+        """A view of global memory that has exactly the valid sizes of a tile; checked to lie inside its tensor."""
+        window = self.values.windows[tensor]
+        starts = [self.values.numbers[v] for v in offsets]
+        if transposed and len(starts) < 2:
+            raise IRError("not supported: a tensor of one dimension cannot be loaded transposed", op.loc)
+        lengths = [self.length(v) for v in tile.valid]
+        across = lengths[::-1] if transposed else lengths
+        extents = [_ONE] * (len(starts) - 2) + across[-len(starts) :]
+        verb = "reads" if op.name == "tile.load" else "writes"
+        message = f"{definition(op.name).label} {verb} outside of {self.values.names[window.param]}"
+        for start, extent, dim in zip(starts, extents, window.dims, strict=True):
+            self.text.require(_ZERO, start, None, message)
+            self.text.require(None, binary("add", start, extent), dim, message)
+        places = [self.text.index(binary("add", o, s), op) for o, s in zip(window.offsets, starts, strict=True)]
+        if transposed:
+            places[-2], places[-1] = places[-1], places[-2]
+        base = self._base(window, transposed)
+        zero, one = self.text.index_constant(0), self.text.index_constant(1)
+        rows, cols = (self.text.index(length, op) for length in lengths)
+        name = self.text.fresh("w")
+        element = element_name(window.dtype, op.loc)
+        # The type holds the sizes that are known; it wants some number for the others.
+        shown = [
+            v if isinstance(v, int) else size
+            for v, size in zip(tile.valid, (tile.frame.rows, tile.frame.cols), strict=True)
+        ]
+        type = f"!pto.tile_view<1x1x1x{shown[0]}x{shown[1]}x{element}>"
+        self.text.line(
+            f"{name} = pto.subview {base}, offsets = [{', '.join([zero] * (5 - len(places)) + places)}], "
+            f"sizes = [{one}, {one}, {one}, {rows}, {cols}] : !pto.tensor_view<5x{element}> -> {type}"
+        )
+        return f"{name} : {type}"
+
+    def _base(self, window: TensorWindow, transposed: bool) -> str:
+        """The five-dimensional view of a whole tensor parameter, made once at the start of the function."""
+        key = (window.param, transposed)
+        if key not in self._bases:
+            whole = self.values.arguments.window(window.param)
+            shape, strides = list(whole.dims), list(whole.strides)
+            if transposed:
+                shape[-2], shape[-1] = shape[-1], shape[-2]
+                strides[-2], strides[-1] = strides[-1], strides[-2]
+            missing = 5 - len(shape)
+            sizes = ", ".join(self.text.index(e) for e in [_ONE] * missing + shape)
+            steps = ", ".join(self.text.index(e) for e in [strides[0]] * missing + strides)
+            name = f"%v{window.param}{'t' if transposed else ''}"
+            self.text.base_lines.append(
+                f"    {name} = pto.make_tensor_view %a{window.param}, shape = [{sizes}] strides = [{steps}] "
+                f": !pto.tensor_view<5x{element_name(window.dtype)}>"
+            )
+            self._bases[key] = name
+        return self._bases[key]
+
+    def _slice(self, op: Op) -> None:
+        target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
+        starts = [self.values.numbers[v] for v in op.operands[1:]]
+        for start, length, whole in zip(starts, target.valid, source.valid, strict=True):
+            self.text.require(_ZERO, start, None, "pl.slice starts before its tile")
+            end = binary("add", start, self.length(length))
+            self.text.require(None, end, self.length(whole), "pl.slice ends behind the valid part of its tile")
+        row, col = (self.text.index(s, op) for s in starts)
+        self.text.call("textract", f"{source.name}[{row}, {col}] : {source.type}", target.typed)
+
+    def _reshape(self, op: Op) -> None:
+        target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
+        for value, frame in ((op.result, target.frame), (op.operands[0], source.frame)):
+            shape = tile_type(value).shape
+            if 1 not in shape and frame.cols != shape[1]:
+                raise IRError(
+                    f"not supported: a reshape of {list(shape)}, whose rows do not fill blocks of 32 bytes", op.loc
+                )
+        if target.frame.rows * target.frame.cols != source.frame.rows * source.frame.cols:
+            raise IRError("not supported: a reshape between tiles that are filled up differently", op.loc)
+        self._copy_reinterpreted(op, target, source)
+
+    def _set_validshape(self, op: Op) -> None:
+        self._copy_reinterpreted(op, self.values.tile(op.result), self.values.tile(op.operands[0]))
+
+    def _copy_reinterpreted(self, op: Op, target: Tile, source: Tile) -> None:
+        """Copy the source's memory, seen as the target's type."""
+        seen = self.text.allocate(target.frame, target.valid, self.values.numbers, "r")
+        self.text.reinterpret(seen, source)
+        self.text.copy(target, seen, op)
+        self.text.reinterpret(source, seen)
+
+    def _transpose(self, op: Op) -> None:
+        # ptoas has no transposition that works, and takes any shapes in a reshape.
+        target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
+        self.text.call("treshape", source.typed, target.typed, name="PYPTO_TRANSPOSE")
+
+
+def fills(op: Op) -> bool:
+    """Whether a created tile is filled: ptoas cannot read what was never written. Matrix operands are always loaded."""
+    return tile_type(op.result).memory in (MemorySpace.Vec, MemorySpace.Acc)
+
+
+def tile_type(value: Value) -> TileType:
+    """Type of a value that is a tile."""
+    if not isinstance(value.type, TileType):
+        raise TypeError(f"{value.name} is no tile")
+    return value.type
+
+
+def _rounding(op: Op, target: DType) -> str:
+    """The rounding mode of a conversion, in C++.
+
+    Raises:
+        IRError: a conversion to a floating-point type would ignore the mode.
+    """
+    mode = op.attrs["mode"]
+    if target.is_float and mode in ("floor", "ceil", "trunc"):
+        raise IRError(
+            f"not supported: mode {mode} in a conversion to {target}; it applies to whole numbers only", op.loc
+        )
+    return f"pto::RoundMode::CAST_{_ROUND_MODES[mode]}"
