@@ -12,7 +12,7 @@ from pypto._identity.host.gcc import Gcc, identify_gcc
 from pypto._identity.host.inventory import gcc_files, outermost
 from pypto._identity.host.overrides import compiler_overrides, execution_directory
 from pypto._identity.host.probes import Probes
-from pypto._identity.host.records import DeviceToolchainRecord
+from pypto._identity.host.records import DeviceContentRecord, DeviceToolchainRecord
 from pypto._identity.host.selection import HostSelection
 from pypto._identity.policy import IdentitySettings
 from pypto._identity.toolchain_inputs import ComponentInputs
@@ -37,11 +37,12 @@ def _by_build(
     variables = selection.variables
     record: DeviceToolchainRecord = {
         "compilers": {role: gcc.record(whole=whole) for role, gcc in compilers.items()},
-        "cann": None if cann is None else cann.record(compiler_version(cann, probes), whole=whole),
         "flags": list(selection.flags),
         "overrides": compiler_overrides(variables),
         "execution_directory": execution_directory(variables, (selection.cwd, selection.project_root)),
     }
+    if cann is not None:
+        record["cann"] = cann.record(compiler_version(cann, probes), whole=whole)
     files: list[str] = []
     if whole:
         files = _gcc_inventory(compilers, selection, probes)
@@ -64,15 +65,15 @@ def _by_content(
             files.append(cann.root)
         else:
             reported = "=".join(cann.build)
-    evidence = {
-        "flags": list(selection.flags),
+    record: DeviceContentRecord = {
         "entries": {role: gcc.entry for role, gcc in compilers.items()},
+        "flags": list(selection.flags),
         "overrides": compiler_overrides(selection.variables),
     }
     return ComponentInputs(
         roots=tuple(map(ContentRoot, outermost(files))),
         reported_version=reported,
-        evidence=evidence,
+        evidence=dict(record),
         unavailable_reason=None,
     )
 

@@ -28,14 +28,16 @@ class Gcc:
 
     def record(self, *, whole: bool = False) -> GccRecord:
         """Its evidence; with `whole` the digests of the programs' bytes, too."""
-        return {
+        record: GccRecord = {
             "entry": program_record(self.entry, whole=whole),
-            "wrapper": self.wrapper,
             "driver": program_record(self.driver, whole=whole),
             "version": self.version,
             "target": self.target,
             "helpers": {name: program_record(path, whole=whole) for name, path in self.helpers},
         }
+        if self.wrapper is not None:
+            record["wrapper"] = self.wrapper
+        return record
 
 
 def identify_gcc(entry: str, selection: HostSelection, probes: Probes) -> Gcc:

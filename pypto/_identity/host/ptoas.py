@@ -38,8 +38,6 @@ def _by_build(
     roots: list[str] = []
     record: PtoasRecord = {
         "path": os.path.realpath(path),
-        "program": None,
-        "launcher": None,
         "overrides": loader_overrides(variables),
         "execution_directory": execution_directory(variables, (selection.cwd, selection.project_root)),
     }
@@ -114,14 +112,16 @@ class _Installation:
         natives = self.wheel.natives(whole=whole)
         if not natives:
             raise Unidentified(f"wheel evidence is missing: {self.wheel.info} lists no native compiler")
-        return {
+        record: LauncherRecord = {
             "entry": self.launcher.entry,
             "interpreter": self.startup.interpreter,
             "ptoas": self.wheel.record(),
-            "numpy": None if self.numpy is None else self.numpy.record(),
             "natives": natives,
             "startup": self.startup.record,
         }
+        if self.numpy is not None:
+            record["numpy"] = self.numpy.record()
+        return record
 
     def files(self, probes: Probes) -> list[str]:
         """Everything that it is loaded from, but the interpreter's standard library."""

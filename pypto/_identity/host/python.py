@@ -67,8 +67,8 @@ def pypto_inputs(selection: HostSelection, settings: IdentitySettings, probes: P
         record: PyptoRecord = {
             "content": content.digest,
             "extensions": natives,
-            "interpreter": interpreter,
-            "interpreter_path": path,
+            "python": interpreter,
+            "python_path": path,
             "overrides": interpreter_overrides(selection.variables),
             "execution_directory": execution_directory(selection.variables, (selection.cwd,)),
         }

@@ -1,8 +1,8 @@
-"""The shapes of the evidence that host components record. Every key stands in every record of its kind."""
+"""The shapes of the evidence that host components record. What a build does not have is left out of its record."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class NativeRecord(TypedDict):
@@ -36,7 +36,7 @@ class GccRecord(TypedDict):
     """One GCC: the invoked entry, the driver that really runs, and the programs that the driver starts."""
 
     entry: ProgramRecord
-    wrapper: WrapperRecord | None
+    wrapper: NotRequired[WrapperRecord]
     driver: ProgramRecord
     version: str
     target: str
@@ -62,10 +62,21 @@ class DeviceToolchainRecord(TypedDict):
     """
 
     compilers: dict[str, GccRecord]
-    cann: CannRecord | None
+    cann: NotRequired[CannRecord]
     flags: list[str]
     overrides: dict[str, str]
     execution_directory: list[str] | None
+
+
+class DeviceContentRecord(TypedDict):
+    """The component `device_toolchain` under `content`, beside the content of its files.
+
+    entries: the invoked compilers by role.
+    """
+
+    entries: dict[str, str]
+    flags: list[str]
+    overrides: dict[str, str]
 
 
 class InterpreterRecord(TypedDict):
@@ -103,7 +114,7 @@ class LauncherRecord(TypedDict):
     entry: str
     interpreter: InterpreterRecord
     ptoas: WheelRecord
-    numpy: WheelRecord | None
+    numpy: NotRequired[WheelRecord]
     natives: dict[str, NativeRecord]
     startup: StartupRecord
 
@@ -112,8 +123,8 @@ class PtoasRecord(TypedDict):
     """The component `ptoas` under `build`: a standalone program or a wheel's launcher, exactly one of the two."""
 
     path: str
-    program: NativeRecord | None
-    launcher: LauncherRecord | None
+    program: NotRequired[NativeRecord]
+    launcher: NotRequired[LauncherRecord]
     overrides: dict[str, str]
     execution_directory: list[str] | None
 
@@ -123,8 +134,8 @@ class PyptoRecord(TypedDict):
 
     content: str
     extensions: dict[str, NativeRecord]
-    interpreter: InterpreterRecord
-    interpreter_path: str
+    python: InterpreterRecord
+    python_path: str
     overrides: dict[str, str]
     execution_directory: list[str] | None
 
@@ -132,13 +143,13 @@ class PyptoRecord(TypedDict):
 class RuntimeRecord(TypedDict):
     """The component `runtime`.
 
-    revision: of a clean checkout; build: of an installation; both None for the package's own runtime.
+    revision: of a clean checkout; build: of an installation; the package's own runtime has neither.
     content: digest of the Python sources (of all files for the package's own runtime).
     extensions, metadata: native extensions and build metadata by path below the runtime's root.
     """
 
-    revision: str | None
-    build: str | None
+    revision: NotRequired[str]
+    build: NotRequired[str]
     content: str
     extensions: dict[str, NativeRecord]
     metadata: dict[str, str]

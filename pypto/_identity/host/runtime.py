@@ -44,8 +44,6 @@ def _own(selection: HostSelection, settings: IdentitySettings) -> RuntimeRecord:
         raise Unidentified(content.reason or "the package's runtime cannot be read")
     extensions = imported_extensions(os.path.join(root, "runtime"), "pypto.runtime")
     return {
-        "revision": None,
-        "build": None,
         "content": content.digest,
         "extensions": {name: native_record(path, whole=settings.reads_content) for name, path in extensions.items()},
         "metadata": {},
@@ -53,22 +51,20 @@ def _own(selection: HostSelection, settings: IdentitySettings) -> RuntimeRecord:
 
 
 def _external(root: str, variables: Mapping[str, str], settings: IdentitySettings) -> RuntimeRecord:
-    revision, build = None, None
+    found: dict[str, str] = {}
     if os.path.lexists(os.path.join(root, ".git")):
         state = tree_state(root, variables, ignored=False)
         if state is None:
             raise Unidentified(f"the state of the runtime checkout {root} cannot be read")
         if state.unaccounted is not None:
             raise Unidentified(f"the runtime checkout {root} has uncommitted changes: {state.unaccounted}")
-        revision = state.revision
+        found["revision"] = state.revision
     else:
-        build = _build_version(root)
+        found["build"] = _build_version(root)
     content = fingerprint_extra_sources([ContentRoot(root)])
     if content.digest is None:
         raise Unidentified(content.reason or f"{root} cannot be read")
     return {
-        "revision": revision,
-        "build": build,
         "content": content.digest,
         "extensions": _extensions(root, settings),
         "metadata": {
