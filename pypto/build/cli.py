@@ -265,12 +265,12 @@ def _descriptor(path: Path) -> ToolchainDescriptor:
 
 def _toolchain(arguments: argparse.Namespace, needed: Sequence[str]) -> Toolchain:
     from pypto.toolchain import Bindings, Toolchain
-    from pypto.toolchain.descriptor import ROOTS
+    from pypto.toolchain.descriptor import ALL_ROOTS, ROOTS
 
     given = _once("--root", arguments.root)
     for name in given:
-        if name not in ROOTS:
-            raise BuildError(f"--root {name}: the roots are {', '.join(ROOTS)}")
+        if name not in ALL_ROOTS:
+            raise BuildError(f"--root {name}: the roots are {', '.join(ALL_ROOTS)}")
     roots = dict(Bindings.load(arguments.bindings).roots) if arguments.bindings else {}
     roots |= {name: Path(folder) for name, folder in given.items()}
     for name in needed:
@@ -280,5 +280,6 @@ def _toolchain(arguments: argparse.Namespace, needed: Sequence[str]) -> Toolchai
             raise BuildError(f"the folder of root {name} does not exist: {roots[name]}")
     # A step is given only the roots it uses; the others lead nowhere.
     absent = Path("/nonexistent")
-    bindings = Bindings({name: roots.get(name, absent) for name in ROOTS})
-    return Toolchain(_descriptor(arguments.descriptor), bindings)
+    descriptor = _descriptor(arguments.descriptor)
+    bindings = Bindings({name: roots.get(name, absent) for name in (*ROOTS, *descriptor.sets)})
+    return Toolchain(descriptor, bindings)

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pypto.toolchain.descriptor import ROOTS, Toolchain, describe
+from pypto.toolchain.cann import HOME_VARIABLE, cann_folder
+from pypto.toolchain.descriptor import ALL_ROOTS, ROOTS, Toolchain, describe
 from pypto.toolchain.errors import ToolchainError
 from pypto.toolchain.fetch import FILES_VARIABLE, files_folder
 from pypto.toolchain.install import check, fetch_and_unpack, install
-from pypto.toolchain.lock import PACKAGED_LOCK, load_lock, prefix_name
+from pypto.toolchain.lock import LOCKED, PACKAGED_LOCK, load_lock, prefix_name
 from pypto.toolchain.measured import measured
 from pypto.toolchain.progress import megabytes, say
 from pypto.toolchain.relock import make_lock
@@ -24,6 +25,9 @@ Building a kernel needs three tool sets: gcc (the compiler, its libraries and he
 simulator) and ptoas (the assembler). Every file of them is pinned by name, version and SHA-256 in the lock file.
 
   python -m pypto.toolchain install       fetch them once, through your own pip and apt; no root needed
+  python -m pypto.toolchain install --cann DIR --set gcc_aarch64
+                                          for execution_mode='device' as well: the CANN toolkit that you installed,
+                                          and a compiler for the NPU's own processors
   python -m pypto.toolchain show          what is in force, and where it lies
   python -m pypto.toolchain show --check  read every file again and compare it with what was installed
 
@@ -31,6 +35,7 @@ environment:
   {ENVIRONMENT_VARIABLE}   descriptor file to use in place of the installed tools
   {FILES_VARIABLE}        folder of files already downloaded, for machines without network
   PYPTO_DEBIAN_MIRROR          Debian archive to use in place of the one apt is configured for
+  {HOME_VARIABLE}             the CANN toolkit that `install --cann` without a folder takes
   XDG_CACHE_HOME               the tools are installed below it (default ~/.cache)
 """
 
@@ -62,6 +67,21 @@ def _parser() -> argparse.ArgumentParser:
     ask = commands.add_parser("install", help="fetch all tool sets and make them the default toolchain")
     ask.add_argument("--prefix", type=Path, help="folder to install into (default: below the user's cache folder)")
     ask.add_argument("--force", action="store_true", help="fetch and unpack again what is already there")
+    ask.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        choices=[name for name in LOCKED if name not in ROOTS],
+        help="also fetch this tool set, which only builds for a device use",
+    )
+    ask.add_argument(
+        "--cann",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        metavar="DIR",
+        help=f"build for devices with this CANN toolkit (default: {HOME_VARIABLE})",
+    )
     _add_sources(ask)
     ask.set_defaults(run=_install)
 
@@ -87,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         help="fetch and unpack one tool set (for Bazel's repository rules)",
         description="Fetches one tool set and unpacks it into a folder; set.json there is its record.",
     )
-    ask.add_argument("set", choices=ROOTS)
+    ask.add_argument("set", choices=LOCKED)
     ask.add_argument("--into", type=Path, required=True, metavar="DIR", help="existing folder")
     _add_sources(ask)
     ask.set_defaults(run=_fetch_set)
@@ -95,10 +115,12 @@ def _parser() -> argparse.ArgumentParser:
     ask = commands.add_parser(
         "describe",
         help="write the descriptor of unpacked tool sets (for Bazel's repository rules)",
-        description="Writes the descriptor of three unpacked sets from their records; --bindings says where they lie.",
+        description="Writes the descriptor of unpacked sets from their records; --bindings says where they lie.",
     )
-    for name in ROOTS:
-        ask.add_argument(f"--{name}", type=Path, required=True, metavar="DIR", help=f"folder of the set {name}")
+    for name in ALL_ROOTS:
+        needed = name in ROOTS
+        text = f"folder of the set {name}" if name != "cann" else "folder of the CANN toolkit"
+        ask.add_argument(f"--{name}", type=Path, required=needed, metavar="DIR", help=text)
     ask.add_argument("--out", type=Path, required=True, metavar="FILE", help="descriptor to write")
     ask.add_argument("--bindings", type=Path, metavar="FILE", help="bindings to write as well")
     ask.add_argument(
@@ -120,7 +142,10 @@ def _add_sources(ask: argparse.ArgumentParser) -> None:
 def _install(options: argparse.Namespace) -> int:
     lock = load_lock(options.lock)
     prefix = options.prefix or cache_folder() / "pypto" / "toolchains" / prefix_name(lock)
-    toolchain = install(lock, prefix, files_folder(options.files), force=options.force)
+    cann = None
+    if options.cann is not None:
+        cann = cann_folder(options.cann if options.cann != Path() else None)
+    toolchain = install(lock, prefix, files_folder(options.files), optional=options.set, cann=cann, force=options.force)
     path = Path(os.path.abspath(prefix)) / "descriptor.json"
     say(f"toolchain {toolchain.descriptor.digest[:16]} is installed in {path.parent}")
     if options.prefix or options.lock:
@@ -156,7 +181,8 @@ def _print(toolchain: Toolchain) -> None:
         print(f"\n{name} {tools.version}: {tools.files} files, {megabytes(tools.size)}")
         print(f"  folder    {toolchain.root(name)}")
         print(f"  tree      {tools.tree}")
-        print(f"  lock      {tools.lock}")
+        if tools.lock is not None:
+            print(f"  lock      {tools.lock}")
         for tool, file in sorted(tools.tools.items()):
             print(f"  {tool:<9} {file.path}, Build-ID {file.build_id or '-'}")
 
@@ -186,7 +212,8 @@ def _fetch_set(options: argparse.Namespace) -> int:
 
 
 def _describe(options: argparse.Namespace) -> int:
-    toolchain = describe({name: getattr(options, name) for name in ROOTS})
+    folders = {name: getattr(options, name) for name in ALL_ROOTS}
+    toolchain = describe({name: folder for name, folder in folders.items() if folder is not None})
     try:
         descriptor = measured(toolchain) if options.measure else toolchain.descriptor
         options.out.write_bytes(descriptor.to_bytes())

@@ -20,7 +20,10 @@ BINDINGS_SCHEMA = 1
 SET_SCHEMA = 1
 
 ROOTS = ("gcc", "isa", "ptoas")
-"""The names of the tool sets, which are also the names of their roots."""
+"""The names of the tool sets that every toolchain has, which are also the names of their roots."""
+OPTIONAL_ROOTS = ("cann", "gcc_aarch64")
+"""The names of the sets that only builds for a device use."""
+ALL_ROOTS = (*ROOTS, *OPTIONAL_ROOTS)
 
 DESCRIPTOR_FILE = "descriptor.json"
 BINDINGS_FILE = "bindings.json"
@@ -42,11 +45,12 @@ class ToolSet:
     """One unpacked tool set, as verified when it was unpacked.
 
     Attributes:
-        name: root name (`gcc`, `isa`, `ptoas`).
-        version: the version that the lock pins.
-        lock: digest of the set's lock entry.
-        tree: digest of the sorted listing of all files (path, executable bit, SHA-256).
-        files, size: number of files and their bytes together.
+        name: root name, one of `ALL_ROOTS`.
+        version: the version that the lock pins; for `cann` the build that the installation reports.
+        lock: digest of the set's lock entry; None for `cann`, which is the user's own.
+        tree: digest of the sorted listing of all files (path, executable bit, SHA-256); for `cann` of those that builds
+            start and the one that reports the build.
+        files, size: number of those files and their bytes together.
         tools: programs by name.
         includes: header folders in search order, relative to the root.
         libraries: folders of shared libraries that the programs themselves need, relative to the root.
@@ -55,7 +59,7 @@ class ToolSet:
 
     name: str
     version: str
-    lock: str
+    lock: str | None
     tree: str
     files: int
     size: int
@@ -100,7 +104,7 @@ class ToolSet:
                 "schema": int,
                 "name": str,
                 "version": str,
-                "lock": str,
+                "lock": (str, type(None)),
                 "tree": dict,
                 "tools": dict,
                 "includes": list,
@@ -109,10 +113,12 @@ class ToolSet:
             },
         )
         _schema(fields["schema"], SET_SCHEMA, what)
-        if fields["name"] not in ROOTS:
-            raise DescriptorError(f"{what}: unknown tool set {fields['name']!r}; known are {', '.join(ROOTS)}")
+        if fields["name"] not in ALL_ROOTS:
+            raise DescriptorError(f"{what}: unknown tool set {fields['name']!r}; known are {', '.join(ALL_ROOTS)}")
         tree = _fields(fields["tree"], f"{what}: tree", {"digest": str, "files": int, "size": int})
         for name, value in (("lock", fields["lock"]), ("tree.digest", tree["digest"])):
+            if value is None and fields["name"] == "cann":
+                continue
             if not is_digest(value):
                 raise DescriptorError(f"{what}: {name} is no SHA-256: {value!r}")
         tools = {}
@@ -141,7 +147,7 @@ class ToolSet:
 
 @dataclass(frozen=True)
 class ToolchainDescriptor:
-    """All tool sets by root name."""
+    """All tool sets by root name: those of `ROOTS`, and the optional ones that are there."""
 
     sets: Mapping[str, ToolSet]
 
@@ -184,12 +190,12 @@ class Bindings:
 
     def __post_init__(self) -> None:
         missing = [name for name in ROOTS if name not in self.roots]
-        unknown = sorted(set(self.roots) - set(ROOTS))
+        unknown = sorted(set(self.roots) - set(ALL_ROOTS))
         if missing or unknown:
             problem = f"no folder for {', '.join(missing)}" if missing else f"unknown root {', '.join(unknown)}"
-            raise DescriptorError(f"toolchain bindings: {problem}; the roots are {', '.join(ROOTS)}")
+            raise DescriptorError(f"toolchain bindings: {problem}; the roots are {', '.join(ALL_ROOTS)}")
         # abspath, not resolve: inside a sandbox a folder's files are links that lead out of it.
-        object.__setattr__(self, "roots", {n: Path(os.path.abspath(self.roots[n])) for n in ROOTS})
+        object.__setattr__(self, "roots", {n: Path(os.path.abspath(path)) for n, path in sorted(self.roots.items())})
 
     def to_bytes(self, beside: Path) -> bytes:
         """File content for a bindings file in the folder `beside`: paths inside that folder become relative."""
@@ -239,9 +245,15 @@ class Toolchain:
         if bindings is None:
             bindings = path.parent / BINDINGS_FILE
         bound = bindings if isinstance(bindings, Bindings) else Bindings.load(bindings)
-        for name, folder in bound.roots.items():
-            if not folder.is_dir():
-                raise DescriptorError(f"{what}: the folder of root {name!r} does not exist: {folder}")
+        for name in read.sets:
+            if name not in bound.roots:
+                raise DescriptorError(f"{what}: the bindings name no folder for root {name!r}")
+            if not bound.roots[name].is_dir():
+                raise DescriptorError(f"{what}: the folder of root {name!r} does not exist: {bound.roots[name]}")
+        if "cann" in read.sets:
+            from pypto.toolchain.cann import require_unchanged
+
+            require_unchanged(read.sets["cann"], bound.roots["cann"])
         return cls(read, bound)
 
     def root(self, name: str) -> Path:
@@ -261,15 +273,17 @@ def read_set(folder: str | os.PathLike[str]) -> ToolSet:
 
 
 def describe(folders: Mapping[str, str | os.PathLike[str]]) -> Toolchain:
-    """The toolchain of unpacked sets, by root name, from the sets' own records.
+    """The toolchain of unpacked sets, by root name, from the sets' own records; CANN is read as it lies.
 
     Raises:
         DescriptorError: a folder holds no set, or another one than its root name says.
     """
+    from pypto.toolchain.cann import read_cann
+
     bindings = Bindings({name: Path(folder) for name, folder in folders.items()})
     sets = {}
     for name, folder in bindings.roots.items():
-        sets[name] = read_set(folder)
+        sets[name] = read_cann(folder) if name == "cann" else read_set(folder)
         if sets[name].name != name:
             raise DescriptorError(f"{folder} holds the tool set {sets[name].name!r}, not {name!r}")
     return Toolchain(ToolchainDescriptor(sets), bindings)

@@ -6,14 +6,16 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from pypto.toolchain.cann import read_cann
 from pypto.toolchain.descriptor import (
     BINDINGS_FILE,
     DESCRIPTOR_FILE,
     ROOTS,
     SET_FILE,
+    Bindings,
     Toolchain,
     describe,
     read_set,
@@ -49,23 +51,39 @@ def fetch_and_unpack(locked: LockedSet, into: Path, files: Path | None = None) -
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def install(lock: Lock, prefix: Path, files: Path | None = None, *, force: bool = False) -> Toolchain:
-    """Make `prefix` hold all sets of the lock, the descriptor and the bindings. Does nothing if it already does.
+def install(
+    lock: Lock,
+    prefix: Path,
+    files: Path | None = None,
+    *,
+    optional: Collection[str] = (),
+    cann: Path | None = None,
+    force: bool = False,
+) -> Toolchain:
+    """Make `prefix` hold the sets of the lock, the descriptor and the bindings. Does nothing if it already does.
 
     Two processes may install into one prefix: the second waits. A killed installation is completed by the next one.
 
     Args:
         files: a folder of files that need no download.
+        optional: sets that only builds for a device use; those installed earlier stay.
+        cann: the CANN toolkit to build for devices with, in place of the one named earlier.
         force: fetch and unpack every set again.
 
     Raises:
         FetchError, UnpackError: see `fetch_and_unpack`.
+        DescriptorError: `cann` is no CANN toolkit.
     """
     prefix = Path(os.path.abspath(prefix))
     with _locked(prefix):
-        if not force and (ready := installed(lock, prefix)) is not None:
+        before = _before(prefix)
+        wanted = {*ROOTS, *optional, *(name for name in before if name in lock.sets)}
+        ready = None if force or cann is not None else installed(lock, prefix)
+        if ready is not None and wanted <= set(ready.descriptor.sets):
             return ready
         for locked in lock:
+            if locked.name not in wanted:
+                continue
             folder = prefix / locked.name
             if not force and _complete(locked, folder):
                 continue
@@ -83,7 +101,12 @@ def install(lock: Lock, prefix: Path, files: Path | None = None, *, force: bool 
                 shutil.rmtree(old, ignore_errors=True)
             finally:
                 shutil.rmtree(part, ignore_errors=True)
-        toolchain = describe({name: prefix / name for name in ROOTS})
+        folders = {name: prefix / name for name in wanted}
+        if cann is not None:
+            folders["cann"] = cann
+        elif "cann" in before:
+            folders["cann"] = before["cann"]
+        toolchain = describe(folders)
         _replace(prefix / BINDINGS_FILE, toolchain.bindings.to_bytes(prefix))
         _replace(prefix / DESCRIPTOR_FILE, toolchain.descriptor.to_bytes())
         return toolchain
@@ -96,18 +119,31 @@ def installed(lock: Lock, prefix: Path) -> Toolchain | None:
     except DescriptorError:
         return None
     sets = toolchain.descriptor.sets
-    return toolchain if all(sets[locked.name].lock == locked.digest for locked in lock) else None
+    complete = all(sets[locked.name].lock == locked.digest for locked in lock if locked.name in sets)
+    return toolchain if complete else None
 
 
 def check(toolchain: Toolchain) -> list[str]:
     """Read every file of every set and compare it with the descriptor; the names of the sets that differ."""
     changed = []
-    for name in ROOTS:
-        recorded = toolchain.descriptor.sets[name]
+    for name, recorded in sorted(toolchain.descriptor.sets.items()):
+        if name == "cann":
+            if read_cann(toolchain.root(name)) != recorded:
+                changed.append(name)
+            continue
         with Progress(f"checking {name}", recorded.size):
             if measure(toolchain.root(name)) != (recorded.tree, recorded.files, recorded.size):
                 changed.append(name)
     return changed
+
+
+def _before(prefix: Path) -> Mapping[str, Path]:
+    """The folders that an earlier installation bound, without those that are gone."""
+    try:
+        roots = Bindings.load(prefix / BINDINGS_FILE).roots
+    except DescriptorError:
+        return {}
+    return {name: folder for name, folder in roots.items() if folder.is_dir()}
 
 
 def _complete(locked: LockedSet, folder: Path) -> bool:

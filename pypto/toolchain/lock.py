@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pypto._identity.records import digest_record, is_digest
-from pypto.toolchain.descriptor import ROOTS
+from pypto.toolchain.descriptor import OPTIONAL_ROOTS, ROOTS
 from pypto.toolchain.errors import LockError
 
 LOCK_SCHEMA = 1
+LOCKED = (*ROOTS, *(name for name in OPTIONAL_ROOTS if name != "cann"))
+"""The names of all sets that a lock pins; CANN is installed by its user."""
+
 PACKAGED_LOCK = Path(__file__).with_name("lock.json")
 
 RECIPE = 1
@@ -125,7 +128,7 @@ def parse_lock(data: bytes, what: str = "toolchain lock") -> Lock:
         if value["schema"] != LOCK_SCHEMA:
             raise LockError(f"{what} has schema {value['schema']!r}; this PyPTO reads schema {LOCK_SCHEMA}")
         sets = {}
-        for name in ROOTS:
+        for name in LOCKED:
             entry = value["sets"][name]
             files = tuple(_file(fields, f"{what}: {name}") for fields in entry["files"])
             sets[name] = LockedSet(name, entry["version"], files)
@@ -156,5 +159,6 @@ def _file(fields: Mapping[str, Any], what: str) -> LockedFile:
 
 
 def prefix_name(lock: Lock) -> str:
-    """Name of the install prefix: changes with every locked file and with the way of unpacking."""
-    return digest_record({"recipe": RECIPE, "sets": {s.name: s.digest for s in lock}})[:32]
+    """Name of the install prefix: changes with every file of the sets that are always installed, and with the way of
+    unpacking."""
+    return digest_record({"recipe": RECIPE, "sets": {name: lock.sets[name].digest for name in ROOTS}})[:32]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-from pypto.toolchain.descriptor import ROOTS, Toolchain, ToolchainDescriptor
+from pypto.toolchain.cann import read_cann
+from pypto.toolchain.descriptor import Toolchain, ToolchainDescriptor
 from pypto.toolchain.errors import ToolchainError
 from pypto.toolchain.tree import content_digest
 
@@ -27,12 +28,13 @@ def measured(toolchain: Toolchain) -> ToolchainDescriptor:
     """
     with _lock:
         sets = {}
-        for name in ROOTS:
-            recorded = toolchain.descriptor.sets[name]
+        for name, recorded in toolchain.descriptor.sets.items():
             memo = (str(toolchain.root(name)), recorded.digest)
             if memo not in _digests:
                 try:
-                    _digests[memo] = content_digest(toolchain.root(name))
+                    # CANN is known by its build; of its bytes, only the programs that builds start are read.
+                    root = toolchain.root(name)
+                    _digests[memo] = read_cann(root).tree if name == "cann" else content_digest(root)
                 except OSError as error:
                     raise ToolchainError(f"the tool set {name!r} cannot be read: {error}") from None
             sets[name] = dataclasses.replace(recorded, facts={**recorded.facts, MEASURED_FACT: _digests[memo]})

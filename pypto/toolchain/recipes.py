@@ -31,8 +31,32 @@ Recipe = Callable[[LockedSet, Mapping[str, Path], Tree], Contents]
 # What every host has and the tools may take from it: the C library. Its version decides no output.
 _HOST_LIBRARIES = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux-x86-64\.so\.2")
 
+
+@dataclass(frozen=True)
+class _Gcc:
+    """A GCC in Debian's packages.
+
+    Attributes:
+        folder: where the compiler keeps its own files.
+        library: where the C++ library for the programs that it makes lies.
+        tools: by name, the path in the packages and the path in the set.
+        keep: paths in the packages that are taken as they are.
+        scripts: those that are linker scripts.
+        includes: header folders in search order.
+    """
+
+    folder: str
+    library: str
+    tools: Mapping[str, tuple[str, str]]
+    keep: re.Pattern[str]
+    scripts: tuple[str, ...]
+    includes: tuple[str, ...]
+
+
 _GCC = "usr/lib/gcc/x86_64-linux-gnu/12"
 _LIB = "usr/lib/x86_64-linux-gnu"
+# Every library of the host, for what the programs themselves need, and those that the kept names are links to.
+_ANY_LIBRARY = re.compile(r"usr/(lib/x86_64-linux-gnu|aarch64-linux-gnu/lib)/lib[^/]*\.so[^/]*")
 
 _GCC_TOOLS = {
     # name: (path in the packages, path in the set). gcc looks for "as" and "ld" by these names.
@@ -68,29 +92,73 @@ _GCC_INCLUDES = (
     "usr/include/x86_64-linux-gnu",
     "usr/include",
 )
+_NATIVE = _Gcc(_GCC, _LIB, _GCC_TOOLS, _GCC_KEEP, _LINKER_SCRIPTS, _GCC_INCLUDES)
+
+_CROSS_GCC = "usr/lib/gcc-cross/aarch64-linux-gnu/12"
+_CROSS_ROOT = "usr/aarch64-linux-gnu"
+_CROSS = _Gcc(
+    folder=_CROSS_GCC,
+    library=f"{_CROSS_ROOT}/lib",
+    tools={
+        "g++": ("usr/bin/aarch64-linux-gnu-g++-12", "usr/bin/aarch64-linux-gnu-g++-12"),
+        "cc1plus": (f"{_CROSS_GCC}/cc1plus", f"{_CROSS_GCC}/cc1plus"),
+        "collect2": (f"{_CROSS_GCC}/collect2", f"{_CROSS_GCC}/collect2"),
+        "as": ("usr/bin/aarch64-linux-gnu-as", f"{_CROSS_ROOT}/bin/as"),
+        "ld": ("usr/bin/aarch64-linux-gnu-ld.bfd", f"{_CROSS_ROOT}/bin/ld"),
+    },
+    keep=re.compile(
+        rf"""(
+          {_CROSS_GCC}/(liblto_plugin\.so|crt(begin|end)S?\.o|libgcc(_eh)?\.a|libgcc_s\.so) |
+          {_CROSS_GCC}/include/.* |
+          {_CROSS_ROOT}/lib/(libc\.so|libm\.so|libc\.so\.6|libm\.so\.6|libgcc_s\.so\.1|libstdc\+\+\.so\.6) |
+          {_CROSS_ROOT}/lib/(ld-linux-aarch64\.so\.1|S?crt1\.o|crt[in]\.o|libc_nonshared\.a|lib(pthread|dl|rt)\.a) |
+          {_CROSS_ROOT}/include/c\+\+/12/(?!ext/pb_ds/).* |
+          {_CROSS_ROOT}/include/(linux|asm-generic|asm|arpa|bits|gnu|net|netinet|sys)/.* |
+          {_CROSS_ROOT}/include/[^/]*
+        )""",
+        re.VERBOSE,
+    ),
+    scripts=(f"{_CROSS_ROOT}/lib/libc.so",),
+    includes=(
+        f"{_CROSS_ROOT}/include/c++/12",
+        f"{_CROSS_ROOT}/include/c++/12/aarch64-linux-gnu",
+        f"{_CROSS_ROOT}/include/c++/12/backward",
+        f"{_CROSS_GCC}/include",
+        f"{_CROSS_ROOT}/include",
+    ),
+)
 
 
 def gcc(locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
     """GCC 12 for x86-64 with its sysroot, from Debian packages."""
+    return _unpack_gcc(_NATIVE, locked, files, tree)
+
+
+def gcc_aarch64(locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
+    """GCC 12 on x86-64 for AArch64 with its sysroot, from Debian packages."""
+    return _unpack_gcc(_CROSS, locked, files, tree)
+
+
+def _unpack_gcc(kind: _Gcc, locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
     members: dict[str, Member] = {}
-    sources = {source for source, _ in _GCC_TOOLS.values()}
+    sources = {source for source, _ in kind.tools.values()}
     for file in locked.of("deb"):
         for member in deb_members(files[file.file], lambda path: not path.startswith(("usr/share/", "etc/"))):
             path = _merged(member.path)
-            if path in sources or _GCC_KEEP.fullmatch(path) or re.fullmatch(rf"{_LIB}/lib[^/]*\.so[^/]*", path):
+            if path in sources or kind.keep.fullmatch(path) or _ANY_LIBRARY.fullmatch(path):
                 members[path] = member
-    for source, target in _GCC_TOOLS.values():
+    for source, target in kind.tools.values():
         tree.add(target, _content(members, source), True)
     for path in sorted(members):
-        if path in sources or not _GCC_KEEP.fullmatch(path):
+        if path in sources or not kind.keep.fullmatch(path):
             continue
         data = _content(members, path)
-        tree.add(path, sysroot_linker_script(data, path) if path in _LINKER_SCRIPTS else data, _is_library(path, data))
-    tree.add(f"{_GCC}/libstdc++.so", _content(members, f"{_LIB}/libstdc++.so.6"), True)
+        tree.add(path, sysroot_linker_script(data, path) if path in kind.scripts else data, _is_library(path, data))
+    tree.add(f"{kind.folder}/libstdc++.so", _content(members, f"{kind.library}/libstdc++.so.6"), True)
     for name, data in _closure([_content(members, source) for source in sorted(sources)], members).items():
         tree.add(f"hostlib/{name}", data, True)
-    tools = {name: tree.tool(target) for name, (_, target) in _GCC_TOOLS.items()}
-    return Contents(tools, includes=_GCC_INCLUDES, libraries=("hostlib",))
+    tools = {name: tree.tool(target) for name, (_, target) in kind.tools.items()}
+    return Contents(tools, includes=kind.includes, libraries=("hostlib",))
 
 
 def _is_library(path: str, data: bytes) -> bool:
@@ -230,7 +298,7 @@ def isa(locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
     )
 
 
-RECIPES: Mapping[str, Recipe] = {"gcc": gcc, "isa": isa, "ptoas": ptoas}
+RECIPES: Mapping[str, Recipe] = {"gcc": gcc, "gcc_aarch64": gcc_aarch64, "isa": isa, "ptoas": ptoas}
 
 DEBIAN_PACKAGES: Mapping[str, tuple[str, ...]] = {
     "gcc": (
@@ -253,6 +321,26 @@ DEBIAN_PACKAGES: Mapping[str, tuple[str, ...]] = {
         "libstdc++6",
         "libzstd1",
         "linux-libc-dev",
+        "zlib1g",
+    ),
+    "gcc_aarch64": (
+        "binutils-aarch64-linux-gnu",
+        "g++-12-aarch64-linux-gnu",
+        "gcc-12-aarch64-linux-gnu",
+        "libbinutils",
+        "libc6-arm64-cross",
+        "libc6-dev-arm64-cross",
+        "libgcc-12-dev-arm64-cross",
+        "libgcc-s1-arm64-cross",
+        "libgmp10",
+        "libisl23",
+        "libjansson4",
+        "libmpc3",
+        "libmpfr6",
+        "libstdc++-12-dev-arm64-cross",
+        "libstdc++6-arm64-cross",
+        "libzstd1",
+        "linux-libc-dev-arm64-cross",
         "zlib1g",
     ),
     "isa": (),

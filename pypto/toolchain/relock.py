@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pypto.toolchain.apt import Apt
-from pypto.toolchain.descriptor import ROOTS
 from pypto.toolchain.errors import FetchError
-from pypto.toolchain.lock import Lock, LockedFile, LockedSet
+from pypto.toolchain.lock import LOCKED, Lock, LockedFile, LockedSet
 from pypto.toolchain.pip import run_pip_download
 from pypto.toolchain.progress import say
 from pypto.toolchain.recipes import DEBIAN_PACKAGES
@@ -24,6 +23,10 @@ WHEELS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "isa": ("tilelang-ascend", "0.1.4", {"platform": "manylinux2014_aarch64", "python": "3.11"}),
     "ptoas": ("ptoas", "0.1.1", {"platform": "manylinux_2_34_x86_64", "python": "3.11"}),
 }
+
+
+# The Debian package whose version is the set's.
+VERSION_OF: Mapping[str, str] = {"gcc": "g++-12", "gcc_aarch64": "g++-12-aarch64-linux-gnu"}
 
 
 def make_lock(versions: Mapping[str, str]) -> Lock:
@@ -44,14 +47,14 @@ def make_lock(versions: Mapping[str, str]) -> Lock:
         apt.open()
         stanzas = apt.newest(sorted({name for names in DEBIAN_PACKAGES.values() for name in names}))
         sets = {}
-        for name in ROOTS:
+        for name in LOCKED:
             files = [_deb(package, stanzas[package]) for package in sorted(DEBIAN_PACKAGES[name])]
             if name in WHEELS:
                 wheel, pinned, tags = WHEELS[name]
                 files.append(_wheel(wheel, versions.get(wheel, pinned), tags, scratch))
                 version = files[-1].version
             else:
-                version = stanzas["g++-12"]["Version"]
+                version = stanzas[VERSION_OF[name]]["Version"]
             sets[name] = LockedSet(name, version, tuple(files))
     return Lock(sets)
 

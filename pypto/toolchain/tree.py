@@ -67,7 +67,7 @@ class Tree:
 
     @property
     def digest(self) -> str:
-        return _digest((path, run, sha) for path, (run, sha, _) in self._listing.items())
+        return listing_digest((path, run, sha) for path, (run, sha, _) in self._listing.items())
 
 
 def measure(root: Path) -> tuple[str, int, int]:
@@ -80,7 +80,7 @@ def measure(root: Path) -> tuple[str, int, int]:
         UnpackError: something that is neither a file nor a folder, or a folder that contains itself by a link.
     """
     found = list(_read(root))
-    return _digest((f.path, f.executable, f.sha256) for f in found), len(found), sum(f.size for f in found)
+    return listing_digest((f.path, f.executable, f.sha256) for f in found), len(found), sum(f.size for f in found)
 
 
 def content_digest(root: Path) -> str:
@@ -137,5 +137,6 @@ def _walk(folder: str, relative: str, parents: tuple[tuple[int, int], ...]) -> I
                 yield below
 
 
-def _digest(entries: Iterable[tuple[str, bool, str]]) -> str:
+def listing_digest(entries: Iterable[tuple[str, bool, str]]) -> str:
+    """Digest of files given as path, executable bit and SHA-256, in any order."""
     return digest_record([list(entry) for entry in sorted(entries)])

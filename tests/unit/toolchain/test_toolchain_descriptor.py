@@ -111,8 +111,8 @@ def test_another_spelling_of_the_descriptor_is_refused(prefix: Path) -> None:
 def test_bindings_name_missing_and_unknown_roots(tmp_path: Path) -> None:
     with pytest.raises(DescriptorError, match="no folder for isa, ptoas"):
         Bindings({"gcc": tmp_path})
-    with pytest.raises(DescriptorError, match="unknown root cann"):
-        Bindings({name: tmp_path for name in ("gcc", "isa", "ptoas", "cann")})
+    with pytest.raises(DescriptorError, match="unknown root cuda"):
+        Bindings({name: tmp_path for name in ("gcc", "isa", "ptoas", "cuda")})
 
 
 def test_a_missing_root_folder_is_named(prefix: Path) -> None:
