@@ -166,10 +166,10 @@ class _Printer:
             self.names[arg] = name
         if constant_of(op.operands[2]) is None:
             self.line(f'o.require({step} != 0, "a range has the step 0");')
-        self.line(
-            f"for (int64_t {variable} = {start}; {step} > 0 ? {variable} < {stop} : {variable} > {stop}; "
-            f"{variable} += {step}) {{"
-        )
+        known = constant_of(op.operands[2])
+        up, down = f"{variable} < {stop}", f"{variable} > {stop}"
+        goes_on = f"{step} > 0 ? {up} : {down}" if known is None else up if known > 0 else down
+        self.line(f"for (int64_t {variable} = {start}; {goes_on}; {variable} += {step}) {{")
         self.indent += 1
         self.block(body, carried)
         self.indent -= 1
@@ -181,7 +181,7 @@ class _Printer:
         self.indent += 1
         self.block(op.regions[0], results)
         self.indent -= 1
-        if op.regions[1].ops:
+        if any(o.name != "scf.yield" or o.operands for o in op.regions[1].ops):
             self.line("} else {")
             self.indent += 1
             self.block(op.regions[1], results)

@@ -165,6 +165,8 @@ def text(expr: Expr, leaf: Callable[[Leaf], str], shortcut: Callable[[Expr], str
 
 
 def _cast(value: str, source: DType, target: DType) -> str:
+    if cpp_type(source) == "int64_t" and target.bits == 64 and target.is_integer:
+        return value
     if target == BOOL:
         return f"({value} != 0)"
     if target.is_float:

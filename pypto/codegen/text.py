@@ -208,8 +208,10 @@ class KernelText:
         for op, bound in (("ge", low), ("le", high)):
             if bound is None or bound == value:
                 continue
-            if isinstance(bound, Const) and isinstance(value, Const):
-                known = value.value >= bound.value if op == "ge" else value.value <= bound.value
-                if known:
-                    continue
+            # What is known of the value itself, or of one of the numbers that it is the least or greatest of.
+            chooses = "max" if op == "ge" else "min"
+            parts = value.args if isinstance(value, scalars.Apply) and value.op == chooses else (value,)
+            numbers = [p.value for p in parts if isinstance(p, Const)]
+            if isinstance(bound, Const) and any(n >= bound.value if op == "ge" else n <= bound.value for n in numbers):
+                continue
             self._pending.append((self.side.text(scalars.Apply(op, (value, bound), BOOL)), message))
