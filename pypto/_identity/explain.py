@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pypto._identity.host.schema import HOST_FIELDS
 from pypto._identity.identity import COMPONENT_NAMES, ToolchainIdentity
 from pypto._identity.records import encode_record
 from pypto._identity.schema import (
@@ -180,7 +181,7 @@ def _field(part: str, path: tuple[str, ...]) -> tuple[int, Field] | None:
 
 @functools.cache
 def _fields() -> tuple[Field, ...]:
-    return (*SETTINGS_FIELDS, *REQUEST_FIELDS, *HERMETIC_FIELDS, *FRAME_FIELDS)
+    return (*SETTINGS_FIELDS, *REQUEST_FIELDS, *HERMETIC_FIELDS, *HOST_FIELDS, *FRAME_FIELDS)
 
 
 def _same(before: Any, after: Any) -> bool:
@@ -198,7 +199,17 @@ def _shown(before: Any, after: Any) -> tuple[str, str]:
         sides = (lines[at].strip() if at < len(lines) else None for lines in (one, other))
         first, second = ("no more lines" if side is None else _short(repr(side)) for side in sides)
         return f"line {at + 1}: {first}", second
-    return _short(repr(before)), _short(repr(after))
+    return _short(_text(before)), _short(_text(after))
+
+
+def _text(value: Any) -> str:
+    # Values of outside names are recorded with their type, floats by their bits.
+    match value:
+        case ["float", str(digits)]:
+            return f"float {float.fromhex(digits)!r}"
+        case [str(kind), str(text)]:
+            return f"{kind} {text}"
+    return repr(value)
 
 
 def _short(text: str) -> str:

@@ -6,7 +6,7 @@ that is not listed here, or one that is listed and occurs nowhere, fails there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +120,7 @@ FRAME_FIELDS = tuple(
 def view(part: str, record: Any) -> dict[str, Any]:
     """A part's record in the form that `Field.path` speaks of: names in place of list positions.
 
-    Complete: two records with equal views are equal. A record of another form is taken as it is.
+    Complete: two records with equal views are equal.
     """
     if part == SOURCE:
         return _source_view(record)
@@ -142,19 +142,14 @@ def _source_view(record: Any) -> dict[str, Any]:
 
 
 def _function_view(function: Any) -> Any:
-    values = function.get("values")
-    if not isinstance(values, list):
-        return function
-    names = [value[0] for value in values]
-    if len(set(names)) != len(names):
-        return function
-    return {**function, "values": {name: value for name, value in values}, "order": names}
+    names = [name for name, _ in function["values"]]
+    return {**function, "values": dict(function["values"]), "order": names}
 
 
-def _named(record: Any, field: str, item_view: Any) -> dict[str, Any]:
+def _named(record: Any, field: str, item_view: Callable[[Any], Any]) -> dict[str, Any]:
     """The record with the list `field` by its items' names, and the order of the names beside it."""
-    items = record.get(field, ())
-    names = [item.get("name") for item in items]
+    items = record[field]
+    names = [item["name"] for item in items]
     if len(set(names)) != len(names):
         # Kernels of one name in two modules: the position tells them apart.
         names = [f"{name} ({index})" for index, name in enumerate(names)]
