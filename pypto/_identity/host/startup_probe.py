@@ -35,7 +35,9 @@ def _modules() -> list[list[object]]:
             continue
         file = getattr(module, "__file__", None) or (origin if getattr(spec, "has_location", False) else None)
         if file is None:
-            found.append([name, None, hasattr(module, "__path__")])
+            # Some modules of the standard library make others.
+            if name.partition(".")[0] not in sys.stdlib_module_names:
+                found.append([name, None, hasattr(module, "__path__")])
             continue
         real = os.path.realpath(file)
         parts = os.path.relpath(real, library).split(os.sep)
