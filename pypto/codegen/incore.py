@@ -150,7 +150,17 @@ class _Printer:
             for op in block.ops
         )
 
+    def refuse_tensors(self, op: Op) -> None:
+        for result in op.results:
+            if isinstance(result.type, TensorType):
+                raise IRError(
+                    f"not supported: {result.name} names different tensors inside a kernel; "
+                    "choose the tensor in the entry, or compute the offsets instead",
+                    op.loc,
+                )
+
     def loop(self, op: Op) -> None:
+        self.refuse_tensors(op)
         body = op.regions[0]
         start, stop, step = (self.number(v) for v in op.operands[:3])
         carried = [(a, i) for a, i in zip(body.args[1:], op.operands[3:], strict=True) if not is_tile(a)]
@@ -200,6 +210,7 @@ class _Printer:
         return ["{", *saved, *(f"$a{state} = next{i};" for i, state in enumerate(states)), "}"]
 
     def branch(self, op: Op) -> None:
+        self.refuse_tensors(op)
         condition = self.number(op.operands[0])
         printed = [r for r in op.regions if self.has_calls(r)]
         silent = [r for r in op.regions if r not in printed]
