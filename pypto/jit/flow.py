@@ -45,11 +45,11 @@ def obtain(request: Request) -> CompiledKernel:
     sealed = _sealed(request)
     if sealed is not None:
         return sealed
-    toolchain = _toolchain()
+    toolchain = current_toolchain()
     if not request.policy.enabled:
         return _private(request, toolchain)
     try:
-        key = _artifact_key(request, toolchain)
+        key = artifact_key(request, toolchain)
     except IdentityUnavailable as unavailable:
         count_bypass(str(unavailable))
         # Nothing identifies the result, so only requests that overlap with this one may share it.
@@ -113,7 +113,7 @@ def _restored(request: Request, ready: ReadyFiles, *, key: str, bundle_digest: s
     )
 
 
-def _toolchain() -> Toolchain | None:
+def current_toolchain() -> Toolchain | None:
     from pypto.toolchain import ToolchainNotInstalled, current
 
     try:
@@ -122,7 +122,7 @@ def _toolchain() -> Toolchain | None:
         return None
 
 
-def _artifact_key(request: Request, toolchain: Toolchain | None) -> ArtifactKey:
+def artifact_key(request: Request, toolchain: Toolchain | None) -> ArtifactKey:
     from pypto.jit.artifact_cache.key import ArtifactKey
 
     if toolchain is None:

@@ -71,13 +71,22 @@ class Request:
         return _specialization_digest(self.specialization)
 
     @cached_property
-    def application_source_digest(self) -> str:
-        """Source digest that also holds the application's own inputs; equal to the plain one when there are none.
+    def application_inputs(self) -> dict[str, str | None]:
+        """The application's own inputs, as they were when this was first asked for; empty when it names none.
 
         Raises:
             IdentityUnavailable: an extra source is missing or cannot be read.
         """
-        return _with_application_inputs(self.source_digest, self.policy)
+        return _application_inputs(self.policy)
+
+    @cached_property
+    def application_source_digest(self) -> str:
+        """Source digest that also holds the application's own inputs; equal to the plain one when there are none.
+
+        Raises:
+            IdentityUnavailable: as `application_inputs`.
+        """
+        return _with_application_inputs(self.source_digest, self.application_inputs)
 
     def identity_parts(self, environment: ToolchainIdentity) -> IdentityParts:
         """What the request's key is made from, for `pypto._identity.explain.explain`.
@@ -91,7 +100,7 @@ class Request:
             environment,
             self.application_source_digest,
             self.specialization_digest,
-            source={**self.closure.record(), **_application_inputs(self.policy)},
+            source={**self.closure.record(), **self.application_inputs},
             specialization=self.specialization.record(),
         )
 
@@ -101,7 +110,8 @@ class Request:
 
         try:
             now = _source_digest(self.function, collect(self.function))
-            return _with_application_inputs(now, self.policy) != self.application_source_digest
+            inputs = _application_inputs(self.policy)
+            return _with_application_inputs(now, inputs) != self.application_source_digest
         except (CompileError, IdentityUnavailable):
             return True
 
@@ -210,10 +220,11 @@ class _Environments:
 
         descriptor = toolchain.descriptor
         if settings.reads_content:
-            from pypto.toolchain import ToolchainError, measured
+            from pypto.toolchain import ToolchainError
+            from pypto.toolchain.measured import measured
 
             try:
-                descriptor = measured(toolchain)
+                descriptor = measured(toolchain, device=device, strict=settings.strict)
             except ToolchainError as error:
                 raise IdentityUnavailable(str(error)) from None
         identity = hermetic_identity(descriptor.record(), device=device, settings=settings)
@@ -225,8 +236,7 @@ class _Environments:
 _environments = _Environments()
 
 
-def _with_application_inputs(digest: str, policy: CachePolicy) -> str:
-    inputs = _application_inputs(policy)
+def _with_application_inputs(digest: str, inputs: Mapping[str, str | None]) -> str:
     return digest_record({"schema": _APPLICATION_SCHEMA, "source": digest, **inputs}) if inputs else digest
 
 

@@ -24,6 +24,7 @@ from pypto.jit.artifact_cache.store import (
 from pypto.jit.artifact_cache.tree import directory_below, read_bounded
 from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
 from pypto.jit.private import private_parent
+from pypto.jit.records import keep_records
 from pypto.jit.request import Request
 from pypto.jit.stats import count, count_bypass, timing
 
@@ -112,6 +113,8 @@ class StoredRequest:
             count_bypass(str(private))
             return private_kernel(request, private.directory, private.program, reusable=False)
         self._note_failure(built)
+        if built.status is BuildStatus.PUBLISHED:
+            keep_records(store.root, request.identity_parts(self.key.environment))
         if built.handle is not None:
             _discard(built.private_directory)
             return self._kernel(None, built.value, Origin.SHARED, built.handle.directory, generated=built.handle)

@@ -1,0 +1,133 @@
+"""All entries of a cache root, from their manifests alone: nothing is imported, locked, written or repaired."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pypto._identity.records import is_digest
+from pypto.jit.artifact_cache.handle import entry_parts
+from pypto.jit.artifact_cache.manifest import MARKER_LIMIT, MARKER_NAME, Manifest
+from pypto.jit.artifact_cache.spec import ArtifactState
+from pypto.jit.artifact_cache.tree import directory_below, read_bounded
+from pypto.jit.cli.errors import CommandError
+
+_STATES = frozenset(state.value for state in ArtifactState)
+
+
+@dataclass(frozen=True)
+class StoredEntry:
+    """One entry, or what stands where an entry should be.
+
+    Attributes:
+        path: its directory, relative to the root.
+        manifest: what it says it is; ``None`` when that cannot be read or belongs elsewhere.
+        problem: why there is no manifest.
+        published: when its marker was written, in seconds of the epoch; 0 without a marker.
+    """
+
+    path: str
+    manifest: Manifest | None
+    problem: str | None
+    published: float
+
+    @property
+    def environment(self) -> str:
+        """Digest of its environment."""
+        return self.path.split("/")[1]
+
+    @property
+    def key(self) -> str:
+        """Digest of its key."""
+        return self.path.split("/")[2]
+
+    @property
+    def state(self) -> str:
+        """``generated`` or ``ready``."""
+        return self.path.split("/")[4]
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of its files as its manifest says."""
+        return 0 if self.manifest is None else sum(file.size for file in self.manifest.files)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a root holds.
+
+    Attributes:
+        entries: sorted by path.
+        leftovers: staging folders of processes that died, relative to the root.
+        strange: paths that are no part of a cache.
+        locks: names of the lock files.
+    """
+
+    root: Path
+    entries: tuple[StoredEntry, ...]
+    leftovers: tuple[str, ...]
+    strange: tuple[str, ...]
+    locks: tuple[str, ...]
+
+
+def read_root(root: Path) -> Contents:
+    """Read the manifests below a root. A root that does not exist is empty.
+
+    Raises:
+        CommandError: it is no directory, or cannot be read.
+    """
+    entries: list[StoredEntry] = []
+    leftovers: list[str] = []
+    strange: list[str] = []
+    try:
+        if root.exists() and not root.is_dir():
+            raise CommandError(f"{root} is not a directory")
+        for slot in _slots(root, strange):
+            for name, is_directory in _children(root / slot):
+                path = f"{slot}/{name}"
+                if name in _STATES and is_directory:
+                    entries.append(_entry(root, path))
+                else:
+                    (leftovers if name.startswith(".tmp.") else strange).append(path)
+        locks = tuple(name for name, _ in _children(root / "locks") if name.endswith(".lock"))
+    except PermissionError as error:
+        raise CommandError(f"{error.filename} cannot be read: {error.strerror}") from None
+    return Contents(root, tuple(entries), tuple(leftovers), tuple(strange), locks)
+
+
+def _slots(root: Path, strange: list[str]) -> Iterator[str]:
+    level = ["artifacts"]
+    for _ in range(3):
+        below: list[str] = []
+        for folder in level:
+            for name, is_directory in _children(root / folder):
+                (below if is_digest(name) and is_directory else strange).append(f"{folder}/{name}")
+        level = below
+    yield from level
+
+
+def _children(folder: Path) -> list[tuple[str, bool]]:
+    """Names in a folder, sorted, and whether each is a directory; links are not."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _entry(root: Path, path: str) -> StoredEntry:
+    published = 0.0
+    try:
+        with directory_below(root, tuple(path.split("/"))) as directory:
+            published = os.stat(MARKER_NAME, dir_fd=directory, follow_symlinks=False).st_mtime
+            manifest = Manifest.decode(read_bounded(directory, MARKER_NAME, MARKER_LIMIT))
+    except FileNotFoundError:
+        return StoredEntry(path, None, f"{MARKER_NAME} is missing", published)
+    except (OSError, ValueError) as error:
+        return StoredEntry(path, None, str(error), published)
+    if "/".join(entry_parts(manifest.key, manifest.spec)) != path:
+        return StoredEntry(path, None, f"{MARKER_NAME} is that of another entry", published)
+    return StoredEntry(path, manifest, None, published)

@@ -1,0 +1,277 @@
+"""``python -m pypto.jit``: what each command prints, returns and leaves alone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pypto.build.errors import BuildError
+from pypto.jit.cli.command import main
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(builds: Any, kernels: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command as a new process would: status and parsed standard output."""
+
+    def run(*arguments: str, status: int = 0) -> Any:
+        builds.forget_objects()
+        capsys.readouterr()
+        assert main([*arguments, "--json"]) == status
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A warmup file of two requests with a cache beside it."""
+    tensors = {name: {"shape": [16, 64], "dtype": "FP32"} for name in ("x", "out")}
+    document = {
+        "schema_version": 1,
+        "cache": {"enabled": True, "root": "cache"},
+        "requests": [{"kernel": "annotated"}, {"kernel": "open_shape", "tensors": tensors}],
+    }
+    path = tmp_path / "warmup.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def change(path: Path, **cache: Any) -> None:
+    document = json.loads(path.read_text())
+    document["cache"].update(cache)
+    path.write_text(json.dumps(document))
+
+
+def warm(run: Run, config: Path, status: int = 0) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = run("warm", "--module", "sample_kernels", "--config", str(config), status=status)[
+        "results"
+    ]
+    return results
+
+
+def explain(run: Run, config: Path, status: int = 0) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = run("explain", "--module", "sample_kernels", "--config", str(config), status=status)[
+        "requests"
+    ]
+    return found
+
+
+def tree(root: Path) -> dict[str, tuple[int, int]]:
+    return {str(path): (path.lstat().st_mtime_ns, path.lstat().st_mode) for path in sorted(root.rglob("*"))}
+
+
+def test_cli_01_05_27_warm_publishes_and_then_hits(run: Run, config: Path, builds: Any) -> None:
+    first = warm(run, config)
+    assert [(r["kernel"], r["result"], r["how"]) for r in first] == [
+        ("annotated", "shared", "built"),
+        ("open_shape", "shared", "built"),
+    ]
+    assert [(r["result"], r["how"]) for r in warm(run, config)] == [("shared", "ready hit")] * 2
+    assert builds.compiled == ["annotated", "open_shape"]
+
+
+def test_cli_27_53_a_private_result_says_why_and_is_no_failure(run: Run, config: Path, tmp_path: Path) -> None:
+    change(config, readonly=True)
+    assert {(r["result"], r["reason"]) for r in warm(run, config)} == {("private", "the cache is read-only")}
+    change(config, readonly=False, extra_source_paths=["none"])
+    assert all(r["result"] == "private" and "none" in r["reason"] for r in warm(run, config))
+    change(config, enabled=False)
+    assert {r["reason"] for r in warm(run, config)} == {"the persistent cache is off"}
+    assert not (tmp_path / "cache").exists()
+
+
+def test_cli_43_56_a_failing_request_does_not_stop_the_others(run: Run, config: Path, builds: Any) -> None:
+    failures = iter([BuildError("no disk")])
+
+    def fail() -> None:
+        for failure in failures:
+            raise failure
+
+    builds.while_compiling = fail
+    results = warm(run, config, status=1)
+    assert [(r["result"], r["reason"]) for r in results] == [("failed", "no disk"), ("shared", None)]
+
+
+def test_cli_13_43_a_wrong_file_is_status_2(run: Run, config: Path, builds: Any, capsys: Any) -> None:
+    config.write_text("{")
+    assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 2
+    assert "is not JSON" in capsys.readouterr().err
+    assert builds.generated == []
+
+
+def test_cli_54_the_table(run: Run, config: Path, builds: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 0
+    captured = capsys.readouterr()
+    lines = [line.split() for line in captured.out.splitlines()]
+    assert lines[0] == ["KERNEL", "RESULT", "HOW", "TIME", "REASON"]
+    assert [line[:3] for line in lines[1:]] == [["annotated", "shared", "built"], ["open_shape", "shared", "built"]]
+    assert captured.err.splitlines() == ["[1/2] annotated for Ascend910B, sim", "[2/2] open_shape for Ascend910B, sim"]
+
+
+def test_cli_02_44_45_46_47_stat_reads_manifests_only(run: Run, config: Path, tmp_path: Path) -> None:
+    root = tmp_path / "cache"
+    results = warm(run, config)
+    # Wrong bytes of the right size: whoever read them would notice.
+    for path in root.rglob("main.*"):
+        path.write_bytes(bytes(path.stat().st_size))
+    (broken,) = root.rglob(f"{results[1]['key']}/*/generated/artifact_manifest.json")
+    broken.write_bytes(b"{}")
+    (root / "artifacts" / "junk").mkdir()
+    before = tree(root)
+    lock = os.open(next((root / "locks").iterdir()), os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    found = run("stat", "--root", str(root), "--entries")
+    os.close(lock)
+    assert tree(root) == before
+    assert (found["entries"], found["keys"], found["locks"]) == (4, 2, 2)
+    assert found["states"]["ready"]["bytes"] == sum(
+        path.stat().st_size for path in root.rglob("ready/**/*") if path.is_file() and path.suffix != ".json"
+    ) + sum(p.stat().st_size for n in ("kernel_config", "binary_manifest") for p in root.rglob(f"ready/{n}.json"))
+    assert [item["path"] for item in found["invalid"]] == [str(broken.parent.relative_to(root))]
+    assert found["strange"] == ["artifacts/junk"]
+    assert {entry["key"] for entry in found["listed"]} == {result["key"] for result in results}
+
+
+def test_cli_55_a_missing_root_is_empty_and_stays_missing(run: Run, tmp_path: Path) -> None:
+    assert run("stat", "--root", str(tmp_path / "none"))["entries"] == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_explain_names_the_field_that_differs(
+    run: Run, config: Path, kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    warm(run, config)
+    before = tree(tmp_path / "cache")
+    assert [found["verdict"] for found in explain(run, config)] == ["ready hit", "ready hit"]
+    monkeypatch.setattr(kernels, "FACTOR", 3.0)
+    for found in explain(run, config, status=1):
+        assert found["verdict"] == "miss"
+        (difference,) = found["differences"]
+        assert difference["field"] == "source.functions.scale.values.FACTOR"
+        assert "0x1.8" in str(difference["after"])
+    monkeypatch.setattr(kernels, "FACTOR", 2.0)
+    monkeypatch.setenv("PYPTO_CACHE_EPOCH", "7")
+    (difference,) = explain(run, config, status=1)[0]["differences"]
+    assert (difference["field"], difference["before"], difference["after"]) == ("settings.epoch", None, "7")
+    assert tree(tmp_path / "cache") == before
+
+
+def test_explain_without_records_names_digests(
+    run: Run, config: Path, kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    warm(run, config)
+    for path in (tmp_path / "cache" / "records").iterdir():
+        path.unlink()
+    assert [found["verdict"] for found in explain(run, config)] == ["ready hit", "ready hit"]
+    monkeypatch.setattr(kernels, "FACTOR", 3.0)
+    (difference,) = explain(run, config, status=1)[0]["differences"]
+    assert difference["field"] == "source"
+    assert difference["meaning"] == "digest; its record is not known"
+
+
+def test_explain_of_requests_that_reach_no_cache(run: Run, config: Path) -> None:
+    change(config, extra_source_paths=["none"])
+    found = explain(run, config, status=1)[0]
+    assert (found["verdict"], found["key"]) == ("bypass", None)
+    assert "none" in found["reason"]
+    change(config, enabled=False, extra_source_paths=[])
+    assert explain(run, config, status=1)[0]["verdict"] == "off"
+
+
+def test_explain_two_keys(run: Run, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = (result["key"] for result in warm(run, config))
+    root = str(tmp_path / "cache")
+    found = run("explain", "--root", root, one[:12], other[:12], status=1)
+    assert (found["before"], found["after"]) == (one, other)
+    assert {d["field"].split(".")[0] for d in found["differences"]} == {"source", "specialization"}
+    assert run("explain", "--root", root, one, one)["differences"] == []
+    assert main(["explain", "--root", root, "ffff", one]) == 1
+    assert "the beginning of no key" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as wrong:
+        main(["explain", "--root", root, one])
+    assert wrong.value.code == 2
+
+
+def test_verify_reads_every_byte(run: Run, config: Path, tmp_path: Path) -> None:
+    warm(run, config)
+    root = str(tmp_path / "cache")
+    assert run("verify", "--root", root)["valid"] == 4
+    binary = next((tmp_path / "cache").rglob("main.so"))
+    binary.write_bytes(b"Binary")
+    before = tree(tmp_path / "cache")
+    found = run("verify", "--root", root, status=1)
+    assert found["valid"] == 3
+    assert "main.so differs from the manifest in sha256" in found["invalid"][0]["reason"]
+    assert tree(tmp_path / "cache") == before
+
+
+def test_prune_needs_a_criterion_and_free_locks(
+    run: Run, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warm(run, config)
+    root = tmp_path / "cache"
+    before = tree(root)
+    assert main(["prune", "--root", str(root)]) == 1
+    assert "name what to remove" in capsys.readouterr().err
+    held = next((root / "locks").iterdir())
+    descriptor = os.open(held, os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    assert main(["prune", "--root", str(root), "--max-bytes", "0"]) == 1
+    assert f"a process holds the lock {held}" in capsys.readouterr().err
+    os.close(descriptor)
+    assert len(run("prune", "--root", str(root), "--max-bytes", "0", "--dry-run")["removed"]) == 4
+    assert tree(root) == before
+
+
+def test_prune_by_age_size_and_environment(run: Run, config: Path, tmp_path: Path) -> None:
+    old, new = (result["key"] for result in warm(run, config))
+    root = tmp_path / "cache"
+    for marker in root.rglob(f"{old}/*/*/artifact_manifest.json"):
+        os.utime(marker, (0, time.time() - 7200))
+    found = run("stat", "--root", str(root), "--entries")
+    size = sum(entry["bytes"] for entry in found["listed"] if entry["key"] == new)
+    by_age = run("prune", "--root", str(root), "--older-than", "1h", "--dry-run")
+    by_size = run("prune", "--root", str(root), "--max-bytes", str(size), "--dry-run")
+    assert by_age["removed"] == by_size["removed"]
+    assert {path.split("/")[2] for path in by_age["removed"]} == {old}
+    removed = run("prune", "--root", str(root), "--older-than", "1h")
+    assert (removed["left"], removed["left_bytes"], removed["locks"]) == (2, size, [])
+    assert len(list((root / "locks").iterdir())) == 2
+    assert [found["verdict"] for found in explain(run, config, status=1)] == ["miss", "ready hit"]
+    (environment,) = found["environments"]
+    assert len(run("prune", "--root", str(root), "--environment", environment[:8], "--remove-locks")["locks"]) == 2
+    assert [path for path in root.rglob("*") if path.is_file()] == []
+    assert [result["how"] for result in warm(run, config)] == ["built", "built"]
+
+
+def test_prune_of_damaged_entries_and_leftovers(run: Run, config: Path, tmp_path: Path) -> None:
+    warm(run, config)
+    root = tmp_path / "cache"
+    binary = next(root.rglob("main.so"))
+    binary.write_bytes(b"Binary")
+    entry = binary.parents[2]
+    (entry.parent / ".tmp.dead").mkdir()
+    assert [result["result"] for result in warm(run, config)].count("private") == 1
+    removed = run("prune", "--root", str(root), "--invalid")
+    assert removed["removed"] == [str(entry.relative_to(root))]
+    assert removed["leftovers"] == [str((entry.parent / ".tmp.dead").relative_to(root))]
+    assert {result["result"] for result in warm(run, config)} == {"shared"}
+    assert run("verify", "--root", str(root))["valid"] == 4
+
+
+@pytest.mark.parametrize("command", ["", "warm", "explain", "stat", "verify", "prune"])
+def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([*([command] if command else []), "--help"])
+    assert stopped.value.code == 0
+    assert "python -m pypto.jit" in capsys.readouterr().out
