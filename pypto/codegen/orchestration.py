@@ -107,6 +107,8 @@ class _Printer:
             self.submit(op)
         elif op.name == "scf.for":
             self.loop(op)
+        elif op.name == "scf.while":
+            self.repeat(op)
         elif op.name == "scf.if":
             self.branch(op)
         elif op.name == "scf.yield":
@@ -147,11 +149,14 @@ class _Printer:
     def variables(self, op: Op, initial: list[str] | None) -> tuple[str, ...]:
         names: list[str] = []
         for index, result in enumerate(op.results):
-            if not isinstance(result.type, ScalarType):
-                raise IRError(f"not supported: {result.name} is carried outside of a kernel", op.loc)
-            name = self.fresh("n")
             start = initial[index] if initial else ""
-            self.line(f"{scalars.cpp_type(result.type.dtype)} {name}{{{start}}};")
+            if isinstance(result.type, ScalarType):
+                name, type = self.fresh("n"), scalars.cpp_type(result.type.dtype)
+            elif isinstance(result.type, TensorType):
+                name, type = self.fresh("t"), "pypto::Tensor"
+            else:
+                raise IRError(f"not supported: {result.name} is carried outside of a kernel", op.loc)
+            self.line(f"{type} {name}{{{start}}};")
             self.names[result] = name
             names.append(name)
         return tuple(names)
@@ -171,6 +176,21 @@ class _Printer:
         goes_on = f"{step} > 0 ? {up} : {down}" if known is None else up if known > 0 else down
         self.line(f"for (int64_t {variable} = {start}; {goes_on}; {variable} += {step}) {{")
         self.indent += 1
+        self.block(body, carried)
+        self.indent -= 1
+        self.line("}")
+
+    def repeat(self, op: Op) -> None:
+        carried = self.variables(op, [self.text(v, op) for v in op.operands])
+        head, body = op.regions
+        for region in op.regions:
+            for arg, name in zip(region.args, carried, strict=True):
+                self.names[arg] = name
+        self.line("for (;;) {")
+        self.indent += 1
+        for inner in head.ops[:-1]:
+            self.operation(inner, ())
+        self.line(f"if (!{self.text(head.ops[-1].operands[0], op)}) break;")
         self.block(body, carried)
         self.indent -= 1
         self.line("}")

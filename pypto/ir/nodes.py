@@ -97,6 +97,9 @@ class FunctionKind(enum.Enum):
 
     ORCHESTRATION = "orchestration"
     INCORE = "incore"
+    # Kinds that only sources have: their bodies are spliced into their callers.
+    INLINE = "inline"
+    OPAQUE = "opaque"
 
 
 class CoreType(enum.Enum):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pypto.ir.errors import IRError
 from pypto.ir.footprint import check_footprint
+from pypto.ir.handles import Handles
 from pypto.ir.limits import capacity, shape_problem
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Program, Value
 from pypto.ir.ops.registry import Kind, definition
 from pypto.ir.rewrite import last_op
-from pypto.ir.types import BF16, FP16, DynDim, ScalarType, TensorType, TileType, Type
+from pypto.ir.types import BF16, BOOL, FP16, DynDim, ScalarType, TensorType, TileType, Type
 from pypto.ir.values import defining_op, same_value, used_values, values_in_type
 
 
@@ -48,13 +50,16 @@ class _Verifier:
     def check_outputs(self) -> None:
         """Something must be stored into every output, or its caller reads what was there before."""
         written: set[int] = set()
+        handles = Handles(self.function.body)
         for op in self.function.body.walk():
+            stored: list[Value] = []
             if op.name == "tile.store":
-                written.add(id(_handle(op.operands[1])))
+                stored = [op.operands[1]]
             elif op.name == "func.call":
                 callee = self.program.functions[op.attrs["callee"]]
                 pairs = zip(callee.params, op.operands, strict=True)
-                written.update(id(_handle(v)) for p, v in pairs if p.direction is not Direction.In)
+                stored = [v for p, v in pairs if p.direction is not Direction.In]
+            written.update(id(root) for value in stored for root in handles.roots(value))
         for param in self.function.params:
             if param.direction is Direction.Out and id(param.value) not in written:
                 raise IRError(
@@ -134,11 +139,17 @@ class _Verifier:
             groups = [[a.type for a in body.args[1:]], [v.type for v in last_op(body).operands]]
         elif op.name == "scf.if":
             groups = [[v.type for v in last_op(region).operands] for region in op.regions]
+        elif op.name == "scf.while":
+            head, body = op.regions
+            groups = [[a.type for a in head.args], [a.type for a in body.args]]
+            groups.append([v.type for v in last_op(body).operands])
+            if [v.type for v in last_op(head).operands] != [ScalarType(BOOL)]:
+                raise IRError("the first region of scf.while must give a condition", op.loc)
         else:
             return
         for types in groups:
             if len(types) != len(op.results) or not all(
-                equal_types(t, r.type) for t, r in zip(types, op.results, strict=True)
+                _becomes(t, r.type) for t, r in zip(types, op.results, strict=True)
             ):
                 raise IRError(f"the values that {op.name} hands on do not have its result types", op.loc)
 
@@ -165,13 +176,6 @@ class _Verifier:
                 )
 
 
-def _handle(value: Value) -> Value:
-    """The parameter or workspace that a view shows."""
-    while (op := defining_op(value)) is not None and op.name == "tensor.view":
-        value = op.operands[0]
-    return value
-
-
 def equal_types(a: Type, b: Type) -> bool:
     """Whether two types are equal, run-time sizes compared by what they certainly are."""
     if isinstance(a, TileType) and isinstance(b, TileType):
@@ -184,6 +188,13 @@ def equal_types(a: Type, b: Type) -> bool:
             for x, y in zip(a.shape, b.shape, strict=True)
         )
     return a == b
+
+
+def _becomes(a: Type, b: Type) -> bool:
+    """Whether a value can be handed on as a result; a tensor as a view."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType) and b.is_view:
+        a = replace(a, is_view=True)
+    return equal_types(a, b)
 
 
 def _fits(argument: Type, parameter: Type) -> bool:

@@ -25,6 +25,15 @@ class IncoreFunction(KernelSource):
         )
 
 
+class SplicedFunction(KernelSource):
+    """A function whose body becomes part of its callers; Python does not call it."""
+
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        raise OutsideKernelError(
+            f"{self.qualname} is part of kernels: call it inside a @pl.jit function, and call that one from Python"
+        )
+
+
 class Jit:
     """The decorator ``jit``; its variants are its attributes."""
 
@@ -44,13 +53,21 @@ class Jit:
         """Mark a device kernel: a function that runs on one core."""
         return _mark("jit.incore", IncoreFunction, function, options)
 
-    def inline(self, *_function: Any, **_options: Any) -> NoReturn:
-        """Not supported yet."""
-        raise _not_supported("inline", "write the code into its callers, or use @pl.jit.incore")
+    @overload
+    def inline(self, function: Callable[..., Any], /) -> SplicedFunction: ...
+    @overload
+    def inline(self, /, **options: Any) -> Callable[[Callable[..., Any]], SplicedFunction]: ...
+    def inline(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Mark a function that is spliced into its callers: entries, scopes and device kernels."""
+        return _mark("jit.inline", lambda f: SplicedFunction(f, FunctionKind.INLINE), function, options)
 
-    def opaque(self, *_function: Any, **_options: Any) -> NoReturn:
-        """Not supported yet."""
-        raise _not_supported("opaque", "write the code into the @pl.jit entry")
+    @overload
+    def opaque(self, function: Callable[..., Any], /) -> SplicedFunction: ...
+    @overload
+    def opaque(self, /, **options: Any) -> Callable[[Callable[..., Any]], SplicedFunction]: ...
+    def opaque(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Mark a part of an entry with loops and scopes of its own; entries call it outside of scopes."""
+        return _mark("jit.opaque", lambda f: SplicedFunction(f, FunctionKind.OPAQUE), function, options)
 
     def host(self, *_function: Any, **_options: Any) -> NoReturn:
         """Not supported yet."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pypto.language.annotations import Out as Out
     from pypto.language.annotations import Scalar as Scalar
     from pypto.language.annotations import Tensor as Tensor
+    from pypto.language.annotations import Tile as Tile
     from pypto.language.annotations import dynamic as dynamic
     from pypto.language.errors import CompileError as CompileError
     from pypto.language.errors import OutsideKernelError as OutsideKernelError
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from pypto.language.ops import col_max as col_max
     from pypto.language.ops import col_min as col_min
     from pypto.language.ops import col_sum as col_sum
+    from pypto.language.ops import cond as cond
     from pypto.language.ops import const as const
     from pypto.language.ops import create as create
     from pypto.language.ops import create_tensor as create_tensor
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
     from pypto.language.ops import mul as mul
     from pypto.language.ops import muls as muls
     from pypto.language.ops import neg as neg
+    from pypto.language.ops import parallel as parallel
+    from pypto.language.ops import pipeline as pipeline
     from pypto.language.ops import range as range
     from pypto.language.ops import recip as recip
     from pypto.language.ops import relu as relu
@@ -89,10 +93,15 @@ if TYPE_CHECKING:
     from pypto.language.ops import set_validshape as set_validshape
     from pypto.language.ops import slice as slice
     from pypto.language.ops import sqrt as sqrt
+    from pypto.language.ops import static_assert as static_assert
+    from pypto.language.ops import static_print as static_print
     from pypto.language.ops import store as store
     from pypto.language.ops import sub as sub
     from pypto.language.ops import subs as subs
     from pypto.language.ops import transpose as transpose
+    from pypto.language.ops import unroll as unroll
+    from pypto.language.ops import while_ as while_
+    from pypto.language.ops import yield_ as yield_
 
     Mem = MemorySpace
 
@@ -114,7 +123,7 @@ _HOMES = {
         "DType",
         "MemorySpace",
     ),
-    "pypto.language.annotations": ("FunctionType", "InOut", "Level", "Out", "Scalar", "Tensor", "dynamic"),
+    "pypto.language.annotations": ("FunctionType", "InOut", "Level", "Out", "Scalar", "Tensor", "Tile", "dynamic"),
     "pypto.language.errors": ("CompileError", "OutsideKernelError"),
     "pypto.language.ops": (
         "add",
@@ -171,6 +180,14 @@ _HOMES = {
         "full",
         "create_tensor",
         "range",
+        "parallel",
+        "unroll",
+        "pipeline",
+        "while_",
+        "yield_",
+        "cond",
+        "static_assert",
+        "static_print",
         "at",
         "const",
         "min",

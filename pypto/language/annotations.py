@@ -61,6 +61,20 @@ class Tensor:
     def __rtruediv__(self, other: Any) -> Any: ...
 
 
+@dataclass(frozen=True)
+class TileAnnotation:
+    """``pl.Tile[...]``: what stood in the brackets."""
+
+    item: Any
+
+
+class Tile:
+    """A tile parameter of a function under ``@pl.jit.inline``; what stands in brackets says more to readers only."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return TileAnnotation(item)
+
+
 class Scalar:
     """A run-time number: ``pl.Scalar[pl.INT32]``. Plain ``int`` is INT64, ``float`` FP32, ``bool`` BOOL."""
 

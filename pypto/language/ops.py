@@ -315,6 +315,46 @@ def range(*args: Any, init_values: Any = None) -> Any:
 
 
 @operation
+def parallel(*args: Any, init_values: Any = None) -> Any:
+    """A loop like ``pl.range`` whose turns do not depend on each other; what runs at once follows from the data."""
+
+
+@operation
+def unroll(*args: Any) -> Any:
+    """A loop over numbers known while compiling; its body is written out once for each."""
+
+
+@operation
+def pipeline(*args: Any, stage: Any, init_values: Any = None) -> Any:
+    """A loop like ``pl.range`` whose turns may overlap, ``stage`` of them."""
+
+
+@operation
+def while_(*, init_values: Any = None) -> Any:
+    """A loop with a condition, in entries: ``for (n,) in pl.while_(init_values=(8,)):``, ``pl.cond(...)`` first."""
+
+
+@operation
+def yield_(*values: Any) -> Any:
+    """The values for the next turn of a loop with ``init_values``, or of a branch; gives the values."""
+
+
+@operation
+def cond(condition: Any) -> Any:
+    """The condition of a ``pl.while_`` loop; first statement of its body."""
+
+
+@operation
+def static_assert(condition: Any, msg: str = "") -> Any:
+    """An error while compiling unless a condition on known numbers holds."""
+
+
+@operation
+def static_print(*args: Any) -> Any:
+    """Print what expressions stand for while compiling, to the standard error output."""
+
+
+@operation
 def at(
     level: Any,
     role: Any = None,

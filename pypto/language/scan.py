@@ -15,6 +15,7 @@ _STATEMENTS: tuple[type[ast.stmt], ...] = (
     ast.If,
     ast.Pass,
     ast.Return,
+    ast.While,
     ast.With,
 )
 _EXPRESSIONS: tuple[type[ast.expr], ...] = (
@@ -60,7 +61,6 @@ _ADVICE: dict[type[ast.AST], str] = {
     ast.SetComp: "comprehensions are not part of the language; use a pl.range loop",
     ast.Starred: "starred arguments are not part of the language; write every argument out",
     ast.Try: "try is not part of the language",
-    ast.While: "while is not part of the language; use for with pl.range",
     ast.Yield: "yield is not part of the language",
     ast.YieldFrom: "yield is not part of the language",
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pypto.ir.nodes import Direction
+from pypto.ir.nodes import Direction, FunctionKind
 from pypto.ir.ops.tensor import MAX_RANK
 from pypto.ir.types import BF16, BOOL, FP32, INDEX, INT64, DType, DynDim
 from pypto.language.annotations import (
@@ -16,6 +16,8 @@ from pypto.language.annotations import (
     ScalarAnnotation,
     Tensor,
     TensorAnnotation,
+    Tile,
+    TileAnnotation,
 )
 from pypto.language.source import KernelSource
 
@@ -41,7 +43,7 @@ class SignatureParam:
     """One parameter as annotated.
 
     Attributes:
-        kind: ``tensor`` or ``scalar``.
+        kind: ``tensor``, ``scalar``, ``tile``, or ``any`` for what a spliced function takes without saying more.
         shape: dimensions, or ``None`` when they come from the argument (and for scalars).
         dtype: ``None`` when it comes from the argument.
         default: default value of a scalar; see ``has_default``.
@@ -138,10 +140,17 @@ class _BadAnnotation(Exception):
 
 
 def _param(kernel: KernelSource, node: ast.arg, default: Any) -> SignatureParam:
+    spliced = kernel.kind in (FunctionKind.INLINE, FunctionKind.OPAQUE)
+    if spliced and node.arg not in kernel.function.__annotations__:
+        return _with_default(SignatureParam(node.arg, "any", Direction.In, None, None), default)
     annotation = _live_annotation(kernel, node.arg)
     direction = Direction.In
     if isinstance(annotation, DirectedAnnotation):
         direction, annotation = annotation.direction, _evaluated(kernel, annotation.inner)
+    if annotation is Tile or isinstance(annotation, TileAnnotation):
+        if kernel.kind is not FunctionKind.INLINE:
+            raise _BadAnnotation("only functions under @pl.jit.inline take tiles; pass a tensor")
+        return SignatureParam(node.arg, "tile", direction, None, None)
     if annotation is Tensor:
         shape, dtype, kind = None, None, "tensor"
     elif isinstance(annotation, TensorAnnotation):
@@ -151,11 +160,15 @@ def _param(kernel: KernelSource, node: ast.arg, default: Any) -> SignatureParam:
         shape, dtype, kind = None, _scalar_dtype(annotation), "scalar"
         if direction is not Direction.In:
             raise _BadAnnotation("a scalar cannot be an output; use a tensor of one element")
+    return _with_default(SignatureParam(node.arg, kind, direction, shape, dtype), default)
+
+
+def _with_default(param: SignatureParam, default: Any) -> SignatureParam:
     if default is _NO_DEFAULT:
-        return SignatureParam(node.arg, kind, direction, shape, dtype)
-    if kind == "tensor" or not isinstance(default, (bool, int, float)):
+        return param
+    if param.kind == "tensor" or not isinstance(default, (bool, int, float)):
         raise _BadAnnotation("only scalars may have a default, and it must be an int, float or bool")
-    return SignatureParam(node.arg, kind, direction, shape, dtype, default, True)
+    return replace(param, default=default, has_default=True)
 
 
 def _live_annotation(kernel: KernelSource, name: str) -> Any:

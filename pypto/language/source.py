@@ -264,7 +264,8 @@ def _visit(kernel: KernelSource, done: dict[int, FunctionSource]) -> None:
         if key not in values:
             values[key] = _snapshot(kernel, name, key, value)
     for value in list(values.values()):
-        if isinstance(value, KernelSource) and value.kind is FunctionKind.INCORE and id(value) not in done:
+        reached = isinstance(value, KernelSource) and value.kind is not FunctionKind.ORCHESTRATION
+        if reached and id(value) not in done:
             _visit(value, done)
 
 
@@ -362,12 +363,15 @@ def _unsupported(key: str, value: Any) -> str:
     if isinstance(value, types.ModuleType):
         return f"{key} is a module; name something inside it"
     if isinstance(value, types.FunctionType):
-        return f"{key} is a plain Python function; decorate it with @pl.jit.incore to call it from a kernel"
+        return (
+            f"{key} is a plain Python function; decorate it with @pl.jit.inline or @pl.jit.incore to call it from a "
+            "kernel"
+        )
     module = type(value).__module__
     type_name = type(value).__qualname__ if module == "builtins" else f"{module}.{type(value).__qualname__}"
     return (
         f"{key} has a value of type {type_name}, which cannot enter a kernel; allowed are int, float, bool, str, None, "
-        "dtypes, enums of pypto.language, tuples and lists of them, and functions under @pl.jit.incore"
+        "dtypes, enums of pypto.language, tuples and lists of them, and functions under @pl.jit"
     )
 
 

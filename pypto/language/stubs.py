@@ -37,4 +37,4 @@ class Operation:
 
 def operation(function: F) -> F:
     """Make a stub an operation; type checkers keep seeing the stub's signature."""
-    return cast(F, Operation(function, function.__name__.removesuffix("_")))
+    return cast(F, Operation(function, function.__name__))

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
-from pypto.ir.types import BOOL, ScalarType, TensorType, TileType, Type
+from pypto.ir.types import BOOL, TensorType, Type
 
 
 def _nothing(call: Call) -> tuple[Type, ...]:
     return ()
 
 
+def _carried(type: Type) -> Type:
+    """A carried tensor may become a view of another one."""
+    return replace(type, is_view=True) if isinstance(type, TensorType) else type
+
+
 def _for(call: Call) -> tuple[Type, ...]:
-    carried = tuple(v.type for v in call.operands[3:])
-    for value in call.operands[3:]:
-        if isinstance(value.type, TensorType):
-            raise call.error(f"cannot carry the tensor {value.name}; store into it instead")
-    return carried
+    return tuple(_carried(v.type) for v in call.operands[3:])
+
+
+def _while(call: Call) -> tuple[Type, ...]:
+    return tuple(_carried(v.type) for v in call.operands)
 
 
 def _if(call: Call) -> tuple[Type, ...]:
-    for type in call.types:
-        if not isinstance(type, (ScalarType, TileType)):
-            raise call.error(f"cannot result in {type}")
-    return tuple(call.types)
+    return tuple(_carried(type) for type in call.types)
 
 
 register(
@@ -38,6 +42,18 @@ register(
         (Attr("kind", str, choices=("range",)),),
         pure=False,
         regions=1,
+        entry=True,
+    )
+)
+# The first region gives the condition, the second one the next values; entries only.
+register(
+    OpDef(
+        "scf.while",
+        (Operand("inits", Kind.ANY, variadic=True),),
+        _while,
+        pure=False,
+        regions=2,
+        incore=False,
         entry=True,
     )
 )

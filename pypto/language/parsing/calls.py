@@ -12,6 +12,7 @@ from typing import Any
 from pypto.ir.nodes import Block, Value
 from pypto.ir.ops.tile_compute import CAST_MODES
 from pypto.ir.types import BOOL, INDEX, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Valid
+from pypto.language.parsing import compile_time
 from pypto.language.parsing.elementwise import apply_binary, binary_tiles, fold, negate, scalar_operand
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
@@ -89,6 +90,8 @@ def call_operation(
     frame: Frame, operation: Operation, args: list[Model], kwargs: dict[str, Model], node: ast.Call
 ) -> Model:
     """Append what a call of an operation means and return what it gives."""
+    if operation.name in compile_time.VARIADIC and not kwargs:
+        return compile_time.VARIADIC[operation.name](args)
     bound = bind(frame, operation, args, kwargs, node)
     for name, neutral in _NOT_YET.items():
         if name in bound.given and bound[name] != neutral and (operation.name, name) not in _HAVE:
@@ -469,6 +472,10 @@ def _dim(frame: Frame, bound: Bound) -> Model:
     return dim
 
 
+def _cond(frame: Frame, bound: Bound) -> Model:
+    raise frame.syntax_error("pl.cond can only stand first in the body of a pl.while_ loop", bound.node)
+
+
 Handler = Callable[[Frame, Bound], Model]
 
 _HANDLERS: dict[str, Handler] = {
@@ -493,4 +500,6 @@ _HANDLERS: dict[str, Handler] = {
     "set_validshape": _set_validshape,
     "const": _const,
     "dim": _dim,
+    "static_assert": compile_time.static_assert,
+    "cond": _cond,
 }

@@ -45,6 +45,8 @@ _PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Gt: ("gt", operator.gt),
     ast.GtE: ("ge", operator.ge),
 }
+# Operations that only head a loop or a scope.
+_HEADS = frozenset({"range", "parallel", "unroll", "pipeline", "while_", "at"})
 _BUILTIN_ADVICE = {
     "range": "use pl.range in a for loop",
     "min": "use pl.min for scalars, pl.minimum or pl.row_min for tiles",
@@ -311,8 +313,8 @@ def _call(frame: Frame, node: ast.Call) -> Model:
         raise frame.syntax_error(
             f"Python's {target.name}() is not part of the language; {_BUILTIN_ADVICE[target.name]}", node
         )
-    if isinstance(target, Operation) and target.name in ("range", "at"):
-        form = "for i in pl.range(...):" if target.name == "range" else "with pl.at(...):"
+    if isinstance(target, Operation) and target.name in _HEADS:
+        form = "with pl.at(...):" if target.name == "at" else f"for i in pl.{target.name}(...):"
         raise frame.syntax_error(f"pl.{target.name} can only stand in `{form}`", node)
     args = [evaluate(frame, arg) for arg in node.args]
     kwargs = {k.arg: evaluate(frame, k.value) for k in node.keywords if k.arg is not None}
@@ -342,9 +344,11 @@ def call_function(
     frame: Frame, target: KernelSource, args: list[Model], kwargs: dict[str, Model], node: ast.Call
 ) -> Model:
     """A call of another kernel."""
-    if target.kind is not FunctionKind.INCORE:
-        raise frame.syntax_error(f"{target.name} is an entry; an entry calls functions under @pl.jit.incore only", node)
-    if frame.on_core:
+    if target.kind is FunctionKind.ORCHESTRATION:
+        raise frame.syntax_error(
+            f"{target.name} is an entry; an entry calls functions under @pl.jit.incore, .inline and .opaque only", node
+        )
+    if target.kind is FunctionKind.INCORE and frame.on_core:
         where = "inside a scope" if frame.in_scope else "in a function under @pl.jit.incore"
         raise frame.syntax_error(f"{target.name} is called {where}; call it from the entry, outside of any scope", node)
     return frame.program.call(frame, target, args, kwargs, node)

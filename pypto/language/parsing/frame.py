@@ -36,6 +36,8 @@ class Frame:
     Attributes:
         env: what each name stands for at the current point.
         in_scope: whether the current point is inside a ``pl.at`` of an entry.
+        caller: for a function that is spliced: where it is called.
+        directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
     """
 
     def __init__(self, program: ProgramParser, source: FunctionSource, function: Function, builder: Builder) -> None:
@@ -46,11 +48,27 @@ class Frame:
         self.builder = builder
         self.env: dict[str, Model] = {}
         self.in_scope = False
+        self.caller: Frame | None = None
+        self.directions: dict[int, Direction] = {}
 
     @property
     def on_core(self) -> bool:
         """Whether tiles exist here: in an incore function or in a scope."""
         return self.in_scope or self.function.kind is FunctionKind.INCORE
+
+    def spliced(self, source: FunctionSource) -> Frame:
+        """A frame for the body of another function that becomes part of this one, at this point."""
+        inner = Frame(self.program, source, self.function, self.builder)
+        inner.in_scope = self.in_scope
+        inner.caller, inner.directions = self, self.directions
+        return inner
+
+    def callers(self) -> Iterator[Frame]:
+        """This frame, and those that it is spliced into."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.caller
 
     # Errors
 
@@ -175,7 +193,7 @@ class Frame:
         for param in self.function.params:
             if param.value is root:
                 return param.direction
-        return Direction.InOut
+        return self.directions.get(id(root), Direction.InOut)
 
     def check_reads(self, tensor: Value, node: ast.AST) -> None:
         """Refuse to read an output of a kernel."""

@@ -20,11 +20,11 @@ class Liveness:
         self._block(body, frozenset())
 
     def after(self, statement: ast.stmt) -> _Names:
-        """Names live after a `for` or `if`."""
+        """Names live after a loop or `if`."""
         return self._after[id(statement)]
 
-    def entering_body(self, loop: ast.For) -> _Names:
-        """Names live at the start of a loop's body, the loop variable excluded."""
+    def entering_body(self, loop: ast.For | ast.While) -> _Names:
+        """Names live at the start of a loop's turn, the loop variable excluded."""
         return self._body_entry[id(loop)]
 
     def _block(self, statements: Sequence[ast.stmt], live: _Names) -> _Names:
@@ -45,6 +45,17 @@ class Liveness:
                 entering = again
             self._body_entry[id(statement)] = entering
             return live | entering | _read([statement.iter])
+        if isinstance(statement, ast.While):
+            self._after[id(statement)] = live
+            condition = _read([statement.test])
+            entering = condition | live
+            while True:
+                again = entering | self._block(statement.body, entering)
+                if again == entering:
+                    break
+                entering = again
+            self._body_entry[id(statement)] = entering
+            return entering
         if isinstance(statement, ast.If):
             self._after[id(statement)] = live
             return self._block(statement.body, live) | self._block(statement.orelse, live) | _read([statement.test])

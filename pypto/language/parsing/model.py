@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import DType, DynDim, ScalarType, TensorType, TileType
+from pypto.ir.types import DType, DynDim, ScalarType, TensorType, TileType, Type
+from pypto.ir.values import same_value
 from pypto.language.source import Builtin, KernelSource, MathFunction
 from pypto.language.stubs import Operation
 
@@ -100,3 +101,38 @@ def describe(model: Model) -> str:
 def type_name(model: Model) -> str:
     """Name of a model's Python type."""
     return type(model).__name__
+
+
+def same_type(a: Type, b: Type) -> bool:
+    """Whether two values can stand for one name; tiles whose memory is still open fit any memory.
+
+    Tensors need equal shapes; whether one of them is a view does not matter.
+    """
+    if isinstance(a, TileType) and isinstance(b, TileType):
+        memories = {m for m in (a.memory, b.memory) if m is not None}
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and len(memories) <= 1
+            and all(same_value(x, y) for x, y in zip(a.valid, b.valid, strict=True))
+        )
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return (
+            a.dtype == b.dtype
+            and a.rank == b.rank
+            and all(
+                x == y if isinstance(x, DynDim) or isinstance(y, DynDim) else same_value(x, y)
+                for x, y in zip(a.shape, b.shape, strict=True)
+            )
+        )
+    return a == b
+
+
+def valid_text(model: Model) -> str:
+    """What to add to a tile's description when its memory and valid lengths matter."""
+    if not is_tile(model) or not isinstance(model.type, TileType):
+        return ""
+    memory = f" in {model.type.memory.value}" if model.type.memory else ""
+    if model.type.valid == model.type.shape:
+        return memory
+    return f"{memory} (valid {', '.join(str(v) if isinstance(v, int) else v.name for v in model.type.valid)})"

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 
 from pypto.ir.builder import Builder
-from pypto.ir.nodes import Block, Direction, Function, Param, Program, Value
+from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Param, Program, Value
 from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
 from pypto.language.errors import KernelTypeError
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
+from pypto.language.parsing.splicing import splice
 from pypto.language.parsing.statements import Statements
 from pypto.language.signature import ArgSpec, Signature, SignatureParam
 from pypto.language.source import FunctionSource, KernelSource, SourceClosure
@@ -42,12 +43,26 @@ class ProgramParser:
         entry = self._function(source, name, signature, types)
         return Program(name, {name: entry, **self.functions})
 
+    def checkpoint(self) -> tuple[dict[str, Function], dict[_Key, Function], set[str]]:
+        """What has been parsed so far, for :meth:`restore`."""
+        return dict(self.functions), dict(self._done), set(self._names)
+
+    def restore(self, state: tuple[dict[str, Function], dict[_Key, Function], set[str]]) -> None:
+        """Forget the functions that were parsed since."""
+        functions, done, names = state
+        self.functions, self._done, self._names = dict(functions), dict(done), set(names)
+
     def call(
         self, frame: Frame, target: KernelSource, args: list[Model], kwargs: dict[str, Model], node: ast.Call
     ) -> Model:
-        """Append a call of an incore function; parse it if it is new for these argument types."""
+        """Append a call of an incore function; parse it if it is new for these argument types.
+
+        A function that is spliced is parsed at each call.
+        """
         signature = Signature.of(target)
         bound = _bind(frame, target, signature, args, kwargs, node)
+        if target.kind is not FunctionKind.INCORE:
+            return splice(frame, target, bound, node)
         operands: list[Value] = []
         types: list[Type] = []
         for param, (model, place) in zip(signature.params, bound, strict=True):

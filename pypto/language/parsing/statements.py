@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from pypto.ir.nodes import Block, FunctionKind, Value
-from pypto.ir.types import FP32, INDEX, ScalarType, TensorType, TileType, Type
+from pypto.ir.nodes import Block, Direction, FunctionKind, Value
+from pypto.ir.types import FP32, TileType
 from pypto.ir.values import same_value
 from pypto.language.annotations import Level
-from pypto.language.errors import KernelNameError
-from pypto.language.parsing import calls
+from pypto.language.parsing import calls, loops
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
@@ -23,6 +22,8 @@ from pypto.language.parsing.model import (
     is_scalar,
     is_tensor,
     is_tile,
+    same_type,
+    valid_text,
 )
 from pypto.language.stubs import Operation
 
@@ -49,6 +50,15 @@ class Statements:
             self.frame.builder.op("scf.return")
         return returned
 
+    def parse_spliced(self) -> Model:
+        """Parse the body as part of its caller; return what it returns, ``None`` when that is nothing."""
+        last = self.body[-1]
+        if not isinstance(last, ast.Return):
+            self.block(self.body)
+            return None
+        self.block(self.body[:-1])
+        return None if last.value is None else self.value(last.value)
+
     def block(self, statements: Sequence[ast.stmt]) -> None:
         """Parse statements in order."""
         for statement in statements:
@@ -59,17 +69,19 @@ class Statements:
         if isinstance(node, ast.Expr):
             self._expression(node)
         elif isinstance(node, ast.Assign):
-            model = self._value(node.value)
+            model = self.value(node.value)
             for target in node.targets:
-                self._assign(target, model, node)
+                self.assign(target, model, node)
         elif isinstance(node, ast.AnnAssign):
             if node.value is None:
                 raise self.frame.syntax_error("a declaration without a value is not part of the language", node)
-            self._assign(node.target, self._value(node.value), node)
+            self.assign(node.target, self.value(node.value), node)
         elif isinstance(node, ast.AugAssign):
             self._augmented(node)
         elif isinstance(node, ast.For):
-            self._for(node)
+            loops.parse_for(self, node)
+        elif isinstance(node, ast.While):
+            loops.parse_while(self, node)
         elif isinstance(node, ast.If):
             self._if(node)
         elif isinstance(node, ast.With):
@@ -79,13 +91,15 @@ class Statements:
 
     # Assignments
 
-    def _value(self, node: ast.expr) -> Model:
+    def value(self, node: ast.expr) -> Model:
+        """What an expression stands for, which must be something."""
         model = evaluate(self.frame, node)
         if isinstance(model, ResultsOfNothing):
             raise self.frame.error(f"{model.what} returns nothing; let it return its outputs", node)
         return model
 
-    def _assign(self, target: ast.expr, model: Model, node: ast.stmt) -> None:
+    def assign(self, target: ast.expr, model: Model, node: ast.stmt) -> None:
+        """Bind names, or store into a tensor."""
         if isinstance(target, ast.Name):
             if isinstance(model, Value) and model.name in _PLAIN_NAMES:
                 model.name = target.id
@@ -96,7 +110,7 @@ class Statements:
             if len(model) != len(target.elts):
                 raise self.frame.error(f"{len(target.elts)} names for {len(model)} values", node)
             for part, item in zip(target.elts, model, strict=True):
-                self._assign(part, item, node)
+                self.assign(part, item, node)
         elif isinstance(target, ast.Subscript):
             self._store(target, model, node)
         else:
@@ -135,7 +149,7 @@ class Statements:
             raise self.frame.error(
                 f"{node.target.id} is a tensor; assign to a slice of it: {node.target.id}[:] = ...", node
             )
-        self._assign(node.target, evaluate(self.frame, binary), node)
+        self.assign(node.target, evaluate(self.frame, binary), node)
 
     def _expression(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):
@@ -143,121 +157,6 @@ class Statements:
         if not isinstance(node.value, ast.Call):
             raise self.frame.syntax_error("this expression has no effect; assign it or remove it", node)
         evaluate(self.frame, node.value)
-
-    # Loops
-
-    def _for(self, node: ast.For) -> None:
-        frame = self.frame
-        if node.orelse:
-            raise frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
-        if not isinstance(node.target, ast.Name):
-            raise frame.syntax_error("a loop has one variable", node.target)
-        start, stop, step = self._bounds(node)
-        carried = self._carried_names(node)
-        inits = [self._initial(name, node) for name in carried]
-        before = dict(frame.env)
-        body = Block([Value(node.target.id, ScalarType(INDEX)), *(Value(v.name, v.type) for v in inits)])
-        for name, arg in zip(carried, body.args[1:], strict=True):
-            arg.name = name
-            frame.env[name] = arg
-        frame.env[node.target.id] = body.args[0]
-        with frame.builder.inside(body):
-            self.block(node.body)
-            last = [self._last(name, init, node) for name, init in zip(carried, inits, strict=True)]
-            frame.op("scf.yield", last, node)
-        with frame.at(node):
-            made = frame.builder.op("scf.for", [start, stop, step, *inits], {"kind": "range"}, regions=[body])
-        self._forget(before, [*stored_names(node.body), node.target.id], carried, node)
-        for name, result in zip(carried, made.results, strict=True):
-            result.name = name
-            frame.env[name] = result
-
-    def _bounds(self, node: ast.For) -> tuple[Value, Value, Value]:
-        frame, call = self.frame, node.iter
-        target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
-        if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name != "range":
-            raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
-        for keyword in call.keywords:
-            raise frame.syntax_error(
-                f"pl.range: {keyword.arg} is not supported; names that are rebound in the body are carried", keyword
-            )
-        if not 1 <= len(call.args) <= 3:
-            raise frame.error(f"pl.range takes 1 to 3 arguments, got {len(call.args)}", call)
-        models = [evaluate(frame, arg) for arg in call.args]
-        start, stop, step = {1: (0, *models, 1), 2: (*models, 1), 3: tuple(models)}[len(models)]
-        if frame.known(step, call, "pl.range: step") <= 0:
-            raise frame.error("pl.range: step must be positive", call)
-        values = [
-            frame.index(m, call, f"pl.range: {what}") for m, what in ((start, "start"), (stop, "stop"), (step, "step"))
-        ]
-        return values[0], values[1], values[2]
-
-    def _carried_names(self, node: ast.For) -> list[str]:
-        """Names that the body rebinds and that are read in the next turn or after the loop."""
-        needed = self.live.entering_body(node) | self.live.after(node)
-        names = []
-        for name in stored_names(node.body):
-            if name not in needed or name not in self.frame.env:
-                continue
-            if isinstance(node.target, ast.Name) and name == node.target.id:
-                raise self.frame.error(f"the loop variable {name} is assigned in the body; use another name", node)
-            model = self.frame.env[name]
-            if is_number(model) or is_scalar(model) or is_tile(model):
-                names.append(name)
-        return names
-
-    def _initial(self, name: str, node: ast.For) -> Value:
-        model = self.frame.env[name]
-        if is_number(model):
-            return self.frame.scalar(model, self.frame.default_dtype(model), node, name)
-        value: Value = model
-        return value
-
-    def _last(self, name: str, init: Value, node: ast.For) -> Value:
-        """The value a carried name has at the end of the body; it must keep the type it began with."""
-        frame, model = self.frame, self.frame.env[name]
-        if isinstance(model, Unusable):
-            raise frame.error(f"{name} {model.reason}", node, KernelNameError)
-        if isinstance(init.type, ScalarType) and (is_number(model) or is_scalar(model)):
-            dtype = init.type.dtype
-            given = model.type.dtype if is_scalar(model) else frame.default_dtype(model)
-            if given == dtype or (given.is_integer and dtype.is_integer):
-                return frame.scalar(model, dtype, node, name)
-        elif isinstance(model, Value) and same_type(init.type, model.type):
-            return model
-        raise frame.error(
-            f"{name} is carried by the loop and changes from {describe(init)}{_valid_text(init)} to "
-            f"{describe(model)}{_valid_text(model)}; "
-            "let it begin and end with one type" + (", such as 0.0" if init.type == ScalarType(INDEX) else ""),
-            node,
-        )
-
-    def _forget(self, before: dict[str, Model], names: Sequence[str], carried: Sequence[str], node: ast.For) -> None:
-        """After a loop: names that only its body knows are unusable, tensors must be what they were."""
-        reason = "is assigned only inside a loop; give it a value before the loop"
-        env = self.frame.env
-        needed = self.live.entering_body(node) | self.live.after(node)
-        for name in names:
-            if name not in env:
-                continue
-            if name not in before:
-                env[name] = Unusable(reason)
-            elif before[name] is not env[name]:
-                if name in needed and name not in carried:
-                    self._check_unchanged(name, before[name], env[name], node)
-                env[name] = Unusable(reason)
-
-    def _check_unchanged(self, name: str, old: Model, new: Model, node: ast.For) -> None:
-        """A name that is not carried has to mean the same in every turn."""
-        if isinstance(old, Unusable) or (not isinstance(old, Value) and type(old) is type(new) and old == new):
-            return
-        if not is_tensor(old):
-            message = f"{name} changes in the loop from {describe(old)} to {describe(new)}; use two names"
-        elif is_tensor(new):
-            message = f"{name} is a tensor and stands for another one after a turn of the loop; use two names"
-        else:
-            message = f"{name} begins as a tensor and becomes {describe(new)} in the loop; load it before the loop"
-        raise self.frame.error(message, node)
 
     # Conditions
 
@@ -295,8 +194,11 @@ class Statements:
         types = [values[0].type for _, values in merged]
         with frame.at(node):
             made = frame.builder.op("scf.if", [chosen], types=types, regions=[block for block, _ in branches])
-        for (name, _), result in zip(merged, made.results, strict=True):
+        for (name, values), result in zip(merged, made.results, strict=True):
             result.name = name
+            if is_tensor(result):
+                readable = any(frame.direction(value) is Direction.In for value in values)
+                frame.directions[id(result)] = Direction.In if readable else Direction.InOut
             frame.env[name] = result
 
     def _merge(self, name: str, models: list[Model], blocks: list[Block], node: ast.If) -> list[Value]:
@@ -312,11 +214,16 @@ class Statements:
                         number = float(model) if dtype == FP32 and is_number(model) else model
                         values.append(frame.scalar(number, dtype, node, name))
                 return values
-        elif all(is_tile(m) for m in models) and same_type(models[0].type, models[1].type):
+        if frame.on_core and any(is_tile(m) for m in models) and any(is_tensor(m) for m in models):
+            for position, block in enumerate(blocks):
+                with frame.builder.inside(block):
+                    models[position] = frame.tile(models[position], node, name)
+        same = all(isinstance(m, Value) for m in models) and same_type(models[0].type, models[1].type)
+        if same and (is_tile(models[0]) or (is_tensor(models[0]) and not frame.on_core)):
             return models
-        if any(is_tensor(m) for m in models):
+        if any(is_tensor(m) for m in models) and frame.on_core:
             raise frame.error(f"{name} stands for different tensors after the if; call or store in each branch", node)
-        shown = [f"{describe(m)}{_valid_text(m)}" for m in models]
+        shown = [f"{describe(m)}{valid_text(m)}" for m in models]
         raise frame.error(
             f"{name} is {shown[0]} in one branch and {shown[1]} in the other; both must have one type", node
         )
@@ -406,28 +313,6 @@ def _same_model(a: Model, b: Model) -> bool:
 
 # Names that builders give when nobody named a value.
 _PLAIN_NAMES = frozenset({"v", "c", "tile", "t", "view", "acc"})
-
-
-def same_type(a: Type, b: Type) -> bool:
-    """Whether two values can stand for one name; tiles whose memory is still open fit any memory."""
-    if isinstance(a, TileType) and isinstance(b, TileType):
-        memories = {m for m in (a.memory, b.memory) if m is not None}
-        return (
-            a.shape == b.shape
-            and a.dtype == b.dtype
-            and len(memories) <= 1
-            and all(same_value(x, y) for x, y in zip(a.valid, b.valid, strict=True))
-        )
-    return a == b and not isinstance(a, TensorType)
-
-
-def _valid_text(model: Model) -> str:
-    if not is_tile(model) or not isinstance(model.type, TileType):
-        return ""
-    memory = f" in {model.type.memory.value}" if model.type.memory else ""
-    if model.type.valid == model.type.shape:
-        return memory
-    return f"{memory} (valid {', '.join(str(v) if isinstance(v, int) else v.name for v in model.type.valid)})"
 
 
 def _level_text(model: Model) -> str:

@@ -97,6 +97,15 @@ class _Run:
                 values.update((id(a), v) for a, v in zip(body.args, inner, strict=True))
                 carried = self.block(body, values)
             return carried
+        if op.name == "scf.while":
+            head, body = op.regions
+            carried = operands
+            while True:
+                for region in op.regions:
+                    values.update((id(a), v) for a, v in zip(region.args, carried, strict=True))
+                if not self.block(head, values)[0]:
+                    return carried
+                carried = self.block(body, values)
         if op.name == "scf.if":
             return self.block(op.regions[0 if operands[0] else 1], values)
         if op.name == "func.call":

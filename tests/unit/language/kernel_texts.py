@@ -17,7 +17,7 @@ from pypto.language.source import KernelSource, collect
 PRELUDE = """\
 import math
 import pypto.language as pl
-from kernel_texts import entry, incore
+from kernel_texts import entry, incore, inline, opaque
 """
 
 PARAMETERS = (
@@ -36,6 +36,16 @@ def entry(function: Callable[..., Any]) -> KernelSource:
 def incore(function: Callable[..., Any]) -> KernelSource:
     """What ``@pl.jit.incore`` is for the compiler."""
     return KernelSource(function, FunctionKind.INCORE)
+
+
+def inline(function: Callable[..., Any]) -> KernelSource:
+    """What ``@pl.jit.inline`` is for the compiler."""
+    return KernelSource(function, FunctionKind.INLINE)
+
+
+def opaque(function: Callable[..., Any]) -> KernelSource:
+    """What ``@pl.jit.opaque`` is for the compiler."""
+    return KernelSource(function, FunctionKind.OPAQUE)
 
 
 def module(text: str, filename: str | None = None) -> dict[str, Any]:

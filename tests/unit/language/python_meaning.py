@@ -49,6 +49,16 @@ for _sign, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv",
     setattr(Array, f"__r{_sign}__", _operator(_name, swapped=True))
 
 
+_yielded: tuple[Any, ...] = ()
+
+
+def _carrying(bounds: tuple[int, ...], values: tuple[Any, ...]) -> Any:
+    global _yielded
+    _yielded = values
+    for index in range(*bounds):
+        yield index, _yielded
+
+
 class Language:
     """What ``pl`` is while Python runs a body."""
 
@@ -57,7 +67,28 @@ class Language:
             return lambda *args: Array(_TILES[name](*map(plain, args)))
         return getattr(pl, name)
 
-    range = staticmethod(range)
+    @staticmethod
+    def range(*bounds: int, init_values: Any = None, stage: int = 1) -> Any:
+        if init_values is None:
+            return range(*bounds)
+        return _carrying(bounds, init_values)
+
+    parallel = unroll = pipeline = range
+
+    @staticmethod
+    def yield_(*values: Any) -> Any:
+        global _yielded
+        _yielded = values
+        return values[0] if len(values) == 1 else values
+
+    @staticmethod
+    def static_assert(condition: bool, msg: str = "") -> None:
+        assert condition
+
+    @staticmethod
+    def create_tensor(shape: Any, dtype: Any) -> Array:
+        return Array(np.full(shape, np.nan))
+
     min = staticmethod(min)
     max = staticmethod(max)
 

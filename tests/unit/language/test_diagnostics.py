@@ -38,7 +38,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "plain Python function": (
         KernelNameError,
         "def helper(x):\n    return x\n" + in_scope("out[:] = ⟦helper⟧(a)"),
-        "plain Python function; decorate it with @pl.jit.incore",
+        "plain Python function; decorate it with @pl.jit.inline or @pl.jit.incore",
     ),
     "read before assignment": (
         KernelNameError,
@@ -66,7 +66,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "unknown attribute": (KernelNameError, in_scope("x2 = ⟦a.size⟧"), "it has shape and dtype"),
     # syntax
     "assert": (KernelSyntaxError, in_scope("⟦assert n > 0⟧"), "assert is not part of the language"),
-    "while": (KernelSyntaxError, in_incore("⟦while n: pass⟧"), "use for with pl.range"),
+    "while": (KernelSyntaxError, in_incore("⟦while n: pass⟧"), "use pl.range with a run-time bound"),
     "lambda": (KernelSyntaxError, in_incore("f = ⟦lambda y: y⟧"), "lambda is not part of the language"),
     "comprehension": (KernelSyntaxError, in_incore("f = ⟦[i for i in n]⟧"), "use a pl.range loop"),
     "try": (KernelSyntaxError, in_incore("if n > 1:\n    ⟦import os⟧"), "import is not part of the language"),
@@ -86,8 +86,8 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "range outside a for": (KernelSyntaxError, in_entry("m = ⟦pl.range(4)⟧"), "pl.range can only stand in"),
     "init_values": (
         KernelSyntaxError,
-        in_incore("for i in pl.range(n, ⟦init_values=(1,)⟧):\n    pass"),
-        "init_values is not supported",
+        in_incore("for ⟦i⟧ in pl.range(n, init_values=(1,)):\n    pass"),
+        "with init_values a loop has a variable and carried names",
     ),
     "with something else": (KernelSyntaxError, in_entry("with ⟦n⟧:\n    pass"), "can follow with"),
     "scope in a scope": (
@@ -347,7 +347,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     ),
     "tensor that becomes a tile in a loop": (
         KernelTypeError,
-        in_incore("w = a\n⟦for i in pl.range(n):⟧\n    w = w + b\n    out[:] = w"),
+        in_incore("out[:] = b\nw = out\n⟦for i in pl.range(n):⟧\n    w = a + b\n    out[:] = w"),
         "w begins as a tensor and becomes a tile [64, 64] of FP32 in the loop; load it before the loop",
     ),
     "text that changes in a loop": (

@@ -1,0 +1,415 @@
+"""Loops: counted ones, ones with a condition, unrolled ones, and what they carry from turn to turn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pypto.ir.nodes import Block, Direction, Value
+from pypto.ir.types import INDEX, ScalarType, TensorType, Type
+from pypto.language.errors import KernelNameError
+from pypto.language.parsing.expressions import condition_value, evaluate
+from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.liveness import stored_names
+from pypto.language.parsing.model import (
+    Model,
+    Unusable,
+    describe,
+    is_number,
+    is_scalar,
+    is_tensor,
+    is_tile,
+    is_whole,
+    same_type,
+    valid_text,
+)
+from pypto.language.stubs import Operation
+
+if TYPE_CHECKING:
+    from pypto.language.parsing.statements import Statements
+
+_FORMS = ("range", "parallel", "unroll", "pipeline", "while_")
+_MOST_TURNS = 4096
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """The parts of a loop statement.
+
+    Attributes:
+        explicit: names that the statement itself carries, with their first values.
+        body: the statements of a turn.
+        results: where the last statement of the body binds what it yields.
+        yielded: the expressions that it yields.
+    """
+
+    node: ast.For | ast.While
+    explicit: tuple[tuple[str, Model], ...]
+    body: Sequence[ast.stmt]
+    results: Sequence[ast.expr] = ()
+    yielded: Sequence[ast.expr] = ()
+
+
+@dataclass
+class _Plan:
+    """What one attempt to parse a body found out for the next one.
+
+    Attributes:
+        tensors: names of tensors that the loop has to carry.
+        loaded: names of tensors that are tiles from the first turn on.
+        inputs: carried tensors that may be an input of the function, so that nothing may write them.
+    """
+
+    tensors: set[str] = field(default_factory=set)
+    loaded: set[str] = field(default_factory=set)
+    inputs: set[str] = field(default_factory=set)
+
+
+class _Again(Exception):
+    """The plan has grown: the body has to be parsed anew."""
+
+
+def parse_for(statements: Statements, node: ast.For) -> None:
+    """A ``for`` over ``pl.range``, ``pl.parallel``, ``pl.pipeline``, ``pl.unroll`` or ``pl.while_``."""
+    frame, call = statements.frame, node.iter
+    if node.orelse:
+        raise frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
+    target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name not in _FORMS:
+        raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
+    options = _options(frame, target, call)
+    if target.name == "unroll":
+        _unroll(statements, node, call)
+        return
+    if target.name == "while_":
+        if call.args:
+            raise frame.syntax_error("pl.while_ takes its first values as init_values=(...)", call)
+        _while_form(statements, node, options.get("init_values"), call)
+        return
+    variable, names = node.target, None
+    if options.get("init_values") is not None:
+        if not isinstance(node.target, ast.Tuple) or len(node.target.elts) != 2:
+            raise frame.syntax_error(
+                "with init_values a loop has a variable and carried names: for i, (a, b) in ...", node.target
+            )
+        variable, names = node.target.elts
+    if not isinstance(variable, ast.Name):
+        raise frame.syntax_error("a loop has one variable", node.target)
+    bounds = _bounds(frame, target.name, call)
+    loop = _loop(frame, node, names, options.get("init_values"), node.body)
+    name = variable.id
+    if name in stored_names(node.body):
+        raise frame.error(f"the loop variable {name} is assigned in the body; use another name", node)
+
+    def parse_turn(args: list[Value], turn: Callable[[], list[Value]]) -> list[Block]:
+        body = Block([Value(name, ScalarType(INDEX)), *args])
+        frame.env[name] = body.args[0]
+        with frame.builder.inside(body):
+            frame.op("scf.yield", turn(), node)
+        return [body]
+
+    _carry(statements, loop, "scf.for", list(bounds), {"kind": "range"}, parse_turn, [name])
+
+
+def parse_while(statements: Statements, node: ast.While) -> None:
+    """``while condition:`` over run-time scalars."""
+    if node.orelse:
+        raise statements.frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
+    _while(statements, _Loop(node, (), node.body), node.test)
+
+
+def _while_form(statements: Statements, node: ast.For, inits: Model, call: ast.Call) -> None:
+    """``for (a, b) in pl.while_(init_values=(...)):`` with ``pl.cond(...)`` first and ``pl.yield_`` last."""
+    frame = statements.frame
+    if inits is None:
+        raise frame.syntax_error("pl.while_ needs init_values=(...)", call)
+    first = node.body[0]
+    condition = _call_of(frame, first.value, "cond") if isinstance(first, ast.Expr) else None
+    if condition is None or len(condition.args) != 1:
+        raise frame.syntax_error("the body of a pl.while_ loop begins with pl.cond(condition)", first)
+    if len(node.body) < 2:
+        raise frame.syntax_error("the body of a pl.while_ loop ends with pl.yield_(...)", first)
+    loop = _loop(frame, node, node.target, inits, node.body[1:])
+    _while(statements, loop, condition.args[0])
+
+
+def _while(statements: Statements, loop: _Loop, test: ast.expr) -> None:
+    frame, node = statements.frame, loop.node
+    if frame.on_core:
+        raise frame.syntax_error(
+            "a while loop cannot run on a core, which only counts turns; put it around the scope in the entry, or use "
+            "pl.range with a run-time bound",
+            node,
+        )
+
+    def parse_turn(args: list[Value], turn: Callable[[], list[Value]]) -> list[Block]:
+        head = Block(args)
+        with frame.builder.inside(head):
+            condition = evaluate(frame, test)
+            if is_number(condition):
+                raise frame.error(f"the condition of the loop is always {bool(condition)}", test)
+            frame.op("scf.yield", [condition_value(frame, condition, test)], node)
+        body = Block([Value(a.name, a.type) for a in args])
+        for old, new in zip(args, body.args, strict=True):
+            frame.directions[id(new)] = frame.directions.get(id(old), Direction.InOut)
+            for name, model in frame.env.items():
+                if model is old:
+                    frame.env[name] = new
+        with frame.builder.inside(body):
+            frame.op("scf.yield", turn(), node)
+        return [head, body]
+
+    _carry(statements, loop, "scf.while", [], {}, parse_turn, [])
+
+
+def _options(frame: Frame, target: Operation, call: ast.Call) -> dict[str, Model]:
+    """The keywords of a loop's call."""
+    allowed = {"unroll": (), "pipeline": ("stage", "init_values")}.get(target.name, ("init_values",))
+    options: dict[str, Model] = {}
+    for keyword in call.keywords:
+        if keyword.arg not in allowed:
+            raise frame.syntax_error(
+                f"pl.{target.name}: {keyword.arg} is not supported; names that are rebound in the body are carried",
+                keyword,
+            )
+        options[keyword.arg] = evaluate(frame, keyword.value)
+    if target.name == "pipeline":
+        if "stage" not in options:
+            raise frame.error("pl.pipeline misses the argument stage: pl.pipeline(..., stage=2)", call)
+        if not is_whole(options["stage"]) or options["stage"] < 1:
+            raise frame.error(f"pl.pipeline: stage must be a positive number, not {describe(options['stage'])}", call)
+    return options
+
+
+def _models_of_bounds(frame: Frame, name: str, call: ast.Call) -> tuple[Model, Model, Model]:
+    if not 1 <= len(call.args) <= 3:
+        raise frame.error(f"pl.{name} takes 1 to 3 arguments, got {len(call.args)}", call)
+    models = [evaluate(frame, arg) for arg in call.args]
+    start, stop, step = {1: (0, *models, 1), 2: (*models, 1), 3: tuple(models)}[len(models)]
+    return start, stop, step
+
+
+def _bounds(frame: Frame, name: str, call: ast.Call) -> tuple[Value, Value, Value]:
+    start, stop, step = _models_of_bounds(frame, name, call)
+    if frame.known(step, call, f"pl.{name}: step") <= 0:
+        raise frame.error(f"pl.{name}: step must be positive", call)
+    parts = ((start, "start"), (stop, "stop"), (step, "step"))
+    values = [frame.index(m, call, f"pl.{name}: {what}") for m, what in parts]
+    return values[0], values[1], values[2]
+
+
+def _unroll(statements: Statements, node: ast.For, call: ast.Call) -> None:
+    """Every turn is parsed by itself, with the loop variable as a known number."""
+    frame = statements.frame
+    if not isinstance(node.target, ast.Name):
+        raise frame.syntax_error("a loop has one variable", node.target)
+    start, stop, step = (frame.known(m, call, "pl.unroll: a bound") for m in _models_of_bounds(frame, "unroll", call))
+    if step == 0:
+        raise frame.error("pl.unroll: step must not be 0", call)
+    turns = range(start, stop, step)
+    if len(turns) > _MOST_TURNS:
+        raise frame.error(f"pl.unroll: {len(turns)} turns are too many to write out; use pl.range", call)
+    for number in turns:
+        frame.env[node.target.id] = number
+        statements.block(node.body)
+
+
+def _call_of(frame: Frame, node: ast.expr | None, name: str) -> ast.Call | None:
+    """``node`` when it is a call of ``pl.name``."""
+    if not isinstance(node, ast.Call):
+        return None
+    target = evaluate(frame, node.func)
+    return node if isinstance(target, Operation) and target.name == name else None
+
+
+def _loop(frame: Frame, node: ast.For, names: ast.expr | None, inits: Model, body: Sequence[ast.stmt]) -> _Loop:
+    """The parts of a loop; with ``names`` its body ends with ``pl.yield_``."""
+    if names is None:
+        return _Loop(node, (), body)
+    parts = names.elts if isinstance(names, (ast.Tuple, ast.List)) else [names]
+    models = inits if isinstance(inits, tuple) else (inits,)
+    if len(parts) != len(models) or not all(isinstance(p, ast.Name) for p in parts):
+        raise frame.syntax_error(f"{len(models)} init_values need {len(models)} names in the loop", names)
+    explicit = tuple((p.id, m) for p, m in zip(parts, models, strict=True) if isinstance(p, ast.Name))
+    last = body[-1]
+    value = last.value if isinstance(last, (ast.Expr, ast.Assign)) else None
+    call = _call_of(frame, value, "yield_")
+    if call is None or len(call.args) != len(models) or call.keywords:
+        raise frame.syntax_error(
+            f"the body of a loop with init_values ends with pl.yield_ of {len(models)} values", last
+        )
+    results: list[ast.expr] = []
+    if isinstance(last, ast.Assign):
+        target = last.targets[0]
+        results = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        if len(last.targets) != 1 or len(results) != len(models):
+            raise frame.syntax_error(f"pl.yield_ gives {len(models)} values", last)
+    return _Loop(node, explicit, body[:-1], results, call.args)
+
+
+def _carry(
+    statements: Statements,
+    loop: _Loop,
+    op: str,
+    operands: list[Value],
+    attrs: dict[str, str],
+    parse_turn: Callable[[list[Value], Callable[[], list[Value]]], list[Block]],
+    local: list[str],
+) -> None:
+    """Parse the body until it is known what the loop carries, and append the loop.
+
+    Args:
+        parse_turn: makes the regions from the carried values; its second argument parses the body in the current block
+            and gives the values for the next turn.
+        local: names that only the body has.
+    """
+    frame, node, plan = statements.frame, loop.node, _Plan()
+    frame.env.update(loop.explicit)
+    if frame.on_core:
+        plan.loaded.update(name for name, model in loop.explicit if is_tensor(model))
+    outside = dict(frame.env)
+    state = frame.program.checkpoint()
+    while True:
+        frame.env = dict(outside)
+        names = _carried_names(statements, loop, plan)
+        inits = [_initial(frame, name, plan, node) for name in names]
+        args = [Value(name, _open(v)) for name, v in zip(names, inits, strict=True)]
+        for name, init, arg in zip(names, inits, args, strict=True):
+            if is_tensor(arg):
+                frame.directions[id(arg)] = Direction.In if name in plan.inputs else frame.direction(init)
+            frame.env[name] = arg
+
+        def turn(names: list[str] = names, inits: list[Value] = inits) -> list[Value]:
+            statements.block(loop.body)
+            for (name, _), model in zip(loop.explicit, [evaluate(frame, part) for part in loop.yielded], strict=True):
+                frame.env[name] = model
+            _look_back(statements, loop, outside, names, plan)
+            return [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
+
+        try:
+            regions = parse_turn(args, turn)
+            break
+        except _Again:
+            frame.program.restore(state)
+    for region in regions:
+        for arg in region.args:
+            arg.owner = region
+    with frame.at(node):
+        made = frame.builder.op(op, [*operands, *inits], attrs, regions=regions)
+    _forget(statements, loop, outside, names, local)
+    for name, arg, result in zip(names, args, made.results, strict=True):
+        result.name, result.type = name, arg.type
+        frame.directions[id(result)] = frame.directions.get(id(arg), Direction.InOut)
+        frame.env[name] = result
+    for (name, _), target in zip(loop.explicit, loop.results, strict=False):
+        statements.assign(target, frame.env[name], node)
+
+
+def _open(init: Value) -> Type:
+    """The type of a carried value: a tensor may become a view of another one."""
+    return replace(init.type, is_view=True) if isinstance(init.type, TensorType) else init.type
+
+
+def _carried_names(statements: Statements, loop: _Loop, plan: _Plan) -> list[str]:
+    """Names that the body rebinds and that are read in the next turn or after the loop."""
+    needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
+    explicit = [name for name, _ in loop.explicit]
+    names = []
+    for name in [*explicit, *(n for n in stored_names(loop.body) if n not in explicit)]:
+        env = statements.frame.env
+        if name not in env or (name not in explicit and name not in needed):
+            continue
+        model = env[name]
+        chosen = name in plan.tensors or name in plan.loaded or name in explicit
+        if is_number(model) or is_scalar(model) or is_tile(model) or (is_tensor(model) and chosen):
+            names.append(name)
+    return names
+
+
+def _initial(frame: Frame, name: str, plan: _Plan, node: ast.AST) -> Value:
+    model = frame.env[name]
+    if is_number(model):
+        return frame.scalar(model, frame.default_dtype(model), node, name)
+    if name in plan.loaded:
+        return frame.tile(model, node, name)
+    value: Value = model
+    return value
+
+
+def _look_back(
+    statements: Statements, loop: _Loop, outside: dict[str, Model], names: Sequence[str], plan: _Plan
+) -> None:
+    """After the body: a tensor that has become another one, or a tile, has to be carried after all."""
+    frame = statements.frame
+    needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
+    for name in stored_names(loop.body):
+        old, new = outside.get(name), frame.env.get(name)
+        if name in names or name not in needed or old is None or not is_tensor(old) or old is new:
+            continue
+        if is_tensor(new) and not frame.on_core:
+            plan.tensors.add(name)
+            raise _Again
+        if is_tile(new) and frame.direction(old) is Direction.In:
+            plan.loaded.add(name)
+            raise _Again
+
+
+def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> Value:
+    """The value a carried name has at the end of the body; it must keep the type it began with."""
+    model = frame.env[name]
+    if isinstance(model, Unusable):
+        raise frame.error(f"{name} {model.reason}", node, KernelNameError)
+    if isinstance(init.type, ScalarType) and (is_number(model) or is_scalar(model)):
+        dtype = init.type.dtype
+        given = model.type.dtype if is_scalar(model) else frame.default_dtype(model)
+        if given == dtype or (given.is_integer and dtype.is_integer):
+            return frame.scalar(model, dtype, node, name)
+    elif is_tile(init) and is_tensor(model):
+        model = frame.tile(model, node, name)
+        if same_type(init.type, model.type):
+            return model
+    elif isinstance(model, Value) and same_type(init.type, model.type):
+        if is_tensor(model) and frame.direction(model) is Direction.In and name not in plan.inputs:
+            # Writes in the body would reach an input in the next turn.
+            plan.inputs.add(name)
+            raise _Again
+        return model
+    raise frame.error(
+        f"{name} is carried by the loop and changes from {describe(init)}{valid_text(init)} to "
+        f"{describe(model)}{valid_text(model)}; "
+        "let it begin and end with one type" + (", such as 0.0" if init.type == ScalarType(INDEX) else ""),
+        node,
+    )
+
+
+def _forget(
+    statements: Statements, loop: _Loop, before: dict[str, Model], carried: Sequence[str], local: Sequence[str]
+) -> None:
+    """After a loop: names that only its body knows are unusable, tensors must be what they were."""
+    reason = "is assigned only inside a loop; give it a value before the loop"
+    env, live = statements.frame.env, statements.live
+    needed = live.entering_body(loop.node) | live.after(loop.node)
+    for name in [*stored_names(loop.body), *local]:
+        if name not in env:
+            continue
+        if name not in before:
+            env[name] = Unusable(reason)
+        elif before[name] is not env[name]:
+            if name in needed and name not in carried:
+                _check_unchanged(statements.frame, name, before[name], env[name], loop.node)
+            env[name] = Unusable(reason)
+
+
+def _check_unchanged(frame: Frame, name: str, old: Model, new: Model, node: ast.AST) -> None:
+    """A name that is not carried has to mean the same in every turn."""
+    if isinstance(old, Unusable) or (not isinstance(old, Value) and type(old) is type(new) and old == new):
+        return
+    if not is_tensor(old):
+        message = f"{name} changes in the loop from {describe(old)} to {describe(new)}; use two names"
+    elif is_tensor(new):
+        message = f"{name} is a tensor and stands for another one after a turn of the loop; use two names"
+    else:
+        message = f"{name} begins as a tensor and becomes {describe(new)} in the loop; load it before the loop"
+    raise frame.error(message, node)
