@@ -48,7 +48,7 @@ def hermetic_identity(
         descriptor_record: the descriptor as plain data; its `sets` map a set's name to that set's own record, which
             is taken as it is.
         package_root: the folder `pypto` itself (not its parent); default: the imported package.
-        device: whether device code is compiled, so that the `cann` set takes part.
+        device: whether device code is compiled, so that the sets `cann` and `gcc_aarch64` (if there) take part.
         settings: identity policy, strictness and epoch.
 
     Returns:
@@ -72,7 +72,7 @@ def hermetic_identity(
         runtime=_package_inputs(package["runtime"], {}),
         pto_isa=_set_inputs(sets, ["isa"], settings),
         ptoas=_set_inputs(sets, ["ptoas"], settings),
-        device_toolchain=_set_inputs(sets, ["gcc", *(["cann"] if device else [])], settings),
+        device_toolchain=_set_inputs(sets, _compilers(sets, device), settings),
         world="hermetic",
         settings=settings,
     )
@@ -81,6 +81,11 @@ def hermetic_identity(
         with _lock:
             _identities[memo] = identity
     return identity
+
+
+def _compilers(sets: Mapping[str, Any], device: bool) -> list[str]:
+    # CANN brings a compiler for the device's host of its own; the set gcc_aarch64 goes before it.
+    return ["gcc", "cann", *(["gcc_aarch64"] if "gcc_aarch64" in sets else [])] if device else ["gcc"]
 
 
 def _package_inputs(content: Fingerprint, facts: dict[str, Any]) -> ComponentInputs:
@@ -99,7 +104,7 @@ def _set_inputs(sets: Mapping[str, Any], names: list[str], settings: IdentitySet
         if settings.reads_content and MEASURED not in facts:
             return ComponentInputs(
                 unavailable_reason=f"the files of the tool set {name!r} have not been read, as the identity policy "
-                "asks; describe the tools with --measure"
+                "asks; `python -m pypto.toolchain describe` reads them when it is given the same policy"
             )
         if not settings.reads_content and MEASURED in facts:
             record["facts"] = {fact: value for fact, value in facts.items() if fact != MEASURED}

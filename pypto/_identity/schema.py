@@ -97,7 +97,7 @@ def _set_fields(part: str, name: str) -> Iterator[Field]:
 HERMETIC_FIELDS = (
     *_set_fields("ptoas", "ptoas"),
     *_set_fields("pto_isa", "isa"),
-    *_set_fields("device_toolchain", "gcc"),
+    *(field for name in ("gcc", "gcc_aarch64", "cann") for field in _set_fields("device_toolchain", name)),
     Field("runtime", "content", "sources and headers of pypto/runtime"),
     Field("pypto", "content", "sources and data of the package pypto"),
     Field("pypto", "generated_output_schema", "version of what the generator writes"),

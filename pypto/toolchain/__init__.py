@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pypto.toolchain.descriptor import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet, describe
 from pypto.toolchain.errors import DescriptorError, ToolchainError, ToolchainNotInstalled, ToolError, ToolTimeout
-from pypto.toolchain.measured import measured
 from pypto.toolchain.selection import current, use
 
 __all__ = [
@@ -24,6 +23,5 @@ __all__ = [
     "ToolchainNotInstalled",
     "current",
     "describe",
-    "measured",
     "use",
 ]

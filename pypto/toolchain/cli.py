@@ -124,9 +124,13 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--out", type=Path, required=True, metavar="FILE", help="descriptor to write")
     ask.add_argument("--bindings", type=Path, metavar="FILE", help="bindings to write as well")
     ask.add_argument(
-        "--measure",
-        action="store_true",
-        help="read every file and record the digest of each set's content, for the identity policy `content`",
+        "--cache-identity",
+        choices=("build", "content"),
+        default="build",
+        help="content: read every file and record the digest of each set's content",
+    )
+    ask.add_argument(
+        "--cache-strict", choices=("0", "1"), default="0", help="1: the same, for every file of a CANN toolkit as well"
     )
     ask.set_defaults(run=_describe)
     return parser
@@ -215,7 +219,9 @@ def _describe(options: argparse.Namespace) -> int:
     folders = {name: getattr(options, name) for name in ALL_ROOTS}
     toolchain = describe({name: folder for name, folder in folders.items() if folder is not None})
     try:
-        descriptor = measured(toolchain) if options.measure else toolchain.descriptor
+        strict = options.cache_strict == "1"
+        read_all = strict or options.cache_identity == "content"
+        descriptor = measured(toolchain, strict=strict) if read_all else toolchain.descriptor
         options.out.write_bytes(descriptor.to_bytes())
         if options.bindings is not None:
             options.bindings.write_bytes(toolchain.bindings.to_bytes(options.bindings.parent))

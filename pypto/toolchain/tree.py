@@ -10,7 +10,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,6 +100,9 @@ class _File(NamedTuple):
 def _read(root: Path) -> Iterator[_File]:
     """All files but the set's record, sorted by path."""
     names = sorted(name for name in _walk(os.fspath(root), "", ()) if name != SET_FILE)
+    # Imported here, since a request that reads no tools needs no threads.
+    from concurrent.futures import ThreadPoolExecutor
+
     # Hashing leaves the interpreter's lock, so a few threads share it.
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         yield from pool.map(lambda name: _hash(root, name), names)

@@ -212,10 +212,14 @@ def test_cann_counts_in_device_mode_only() -> None:
     assert set(hermetic_identity({"sets": SETS}, device=True).reasons) == {"device_toolchain"}
 
 
-def test_hermetic_identity_is_the_same_under_every_python_and_flag() -> None:
+def test_hermetic_identity_is_the_same_under_every_python_and_flag(tmp_path: Path) -> None:
     """The interpreter, its flags, the hash seed, the locale and the folder do not enter."""
-    script = f"from pypto._identity import hermetic_identity; print(hermetic_identity({{'sets': {SETS!r}}}).digest)"
-    expected = hermetic_identity({"sets": SETS}).digest
+    for name in ("a.py", "runtime/b.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    call = f"hermetic_identity({{'sets': {SETS!r}}}, {str(tmp_path)!r})"
+    script = f"from pypto._identity import hermetic_identity; print({call}.digest)"
+    expected = hermetic_identity({"sets": SETS}, tmp_path).digest
     for executable, flags, seed in itertools.product({sys.executable}, ([], ["-O"]), ("0", "7")):
         done = subprocess.run(
             [executable, *flags, "-c", script],

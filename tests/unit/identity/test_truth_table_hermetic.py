@@ -29,6 +29,7 @@ from pypto.jit.config import CacheConfig, CachePolicy, capture_policy
 from pypto.jit.request import Request, capture
 from pypto.runtime import RunConfig
 from pypto.toolchain import ToolchainDescriptor, ToolFile, ToolSet
+from pypto.toolchain.descriptor import ALL_ROOTS
 
 KERNEL = '''
 import pypto.language as pl
@@ -61,6 +62,7 @@ class Inputs:
     package: Path
     cache: CacheConfig
     kernel: str = KERNEL
+    device: bool = True
     settings: IdentitySettings = SETTINGS
     config: RunConfig = dataclasses.field(default_factory=RunConfig)
 
@@ -72,7 +74,7 @@ def descriptor() -> ToolchainDescriptor:
         folders = ("include", "usr/include"), ("lib", "lib64")
         return ToolSet(name, "1.0", "8" * 64, "9" * 64, 3, 4, files, *folders, facts)
 
-    return ToolchainDescriptor({name: one(name, count) for name, count in (("gcc", 2), ("isa", 1), ("ptoas", 1))})
+    return ToolchainDescriptor({name: one(name, 1 + (name == "gcc")) for name in ALL_ROOTS})
 
 
 @functools.lru_cache(maxsize=64)
@@ -103,7 +105,8 @@ class World:
         return capture(load(inputs.kernel, self.folder).scaled, (), {}, config)
 
     def parts(self, inputs: Inputs) -> IdentityParts:
-        environment = hermetic_identity(inputs.descriptor, inputs.package, settings=inputs.settings)
+        where, settings = inputs.package, inputs.settings
+        environment = hermetic_identity(inputs.descriptor, where, device=inputs.device, settings=settings)
         assert environment.usable, environment.explain()
         return self.request(inputs).identity_parts(environment)
 
@@ -162,7 +165,7 @@ def changes_of_sets(name: str) -> dict[str, Callable[[dict[str, Any]], Any]]:
     return by_field
 
 
-COMPONENT_OF_SET = {"gcc": "device_toolchain", "isa": "pto_isa", "ptoas": "ptoas"}
+COMPONENT_OF_SET = {name: "device_toolchain" for name in ALL_ROOTS} | {"isa": "pto_isa", "ptoas": "ptoas"}
 LEAF = {"tree": "tree.digest", "files": "tree.files", "size": "tree.size", "facts": "facts.more"}
 
 
@@ -313,6 +316,17 @@ def test_only_what_is_compiled_counts_of_a_call(world: World, parts: IdentityPar
         assert key_of(world.parts(other)) == key_of(parts)
 
 
+def test_sets_of_devices_count_for_devices_alone(world: World) -> None:
+    """IDB-113: a build for the simulator does not depend on tools that it does not use."""
+    sim = replace(world.inputs, device=False)
+    fewer = descriptor().record()
+    for name in ("cann", "gcc_aarch64"):
+        del fewer["sets"][name]
+    assert key_of(world.parts(sim)) == key_of(world.parts(replace(sim, descriptor=fewer)))
+    identity = hermetic_identity(fewer, world.package, device=True)
+    assert identity.reasons == {"device_toolchain": "the toolchain descriptor has no set 'cann'"}
+
+
 def test_build_looks_at_no_measurement(world: World) -> None:
     """A measured descriptor and a plain one are the same under `build`; `content` refuses the plain one."""
     plain = descriptor().record()
@@ -324,7 +338,7 @@ def test_build_looks_at_no_measurement(world: World) -> None:
         identity = hermetic_identity(plain, world.package, settings=settings)
         assert not identity.usable
         assert set(identity.reasons) == {"ptoas", "pto_isa", "device_toolchain"}
-        assert "--measure" in identity.reasons["ptoas"]
+        assert "same policy" in identity.reasons["ptoas"]
 
 
 def test_several_changes_are_named_in_order_of_importance(parts: IdentityParts) -> None:

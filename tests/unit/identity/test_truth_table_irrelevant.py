@@ -20,7 +20,8 @@ import pytest
 from test_truth_table_hermetic import KERNEL, descriptor
 
 from pypto._identity.package import default_package_root, package_files
-from pypto.toolchain import Bindings
+from pypto._identity.records import canonical_json
+from pypto.toolchain import Bindings, ToolchainDescriptor
 from pypto.toolchain.descriptor import ROOTS
 
 REGISTRY: dict[str, dict[str, Any]] = json.loads((default_package_root() / "_environment.json").read_text())[
@@ -94,7 +95,8 @@ def make_place(folder: Path) -> Place:
         (folder / name / "file").write_text(name)
     (folder / "kernels/scaling.py").write_text(KERNEL)
     place = Place(folder)
-    place.descriptor.write_bytes(descriptor().to_bytes())
+    sets = {name: tools for name, tools in descriptor().sets.items() if name in ROOTS}
+    place.descriptor.write_bytes(ToolchainDescriptor(sets).to_bytes())
     bindings = Bindings({name: folder / "tools" / name for name in ROOTS})
     (folder / "tools/bindings.json").write_bytes(bindings.to_bytes(folder / "tools"))
     for base, _, names in os.walk(folder):
@@ -218,11 +220,9 @@ def test_every_registered_variable(base: Process, expected: str) -> None:
 def test_the_descriptor_is_found_by_its_content(base: Process, expected: str, tmp_path: Path) -> None:
     """ENV-06, ENV-07: the variable that selects tools acts through what it selects, behind an unchanged path too."""
     place = make_place(tmp_path / "other")
-    changed = descriptor().record()
+    changed = json.loads(place.descriptor.read_bytes())
     changed["sets"]["gcc"]["version"] = "1.0.1"
     elsewhere = replace(base, environment={"PYPTO_TOOLCHAIN_DESCRIPTOR": str(place.descriptor)})
     assert elsewhere.key() == expected
-    from pypto._identity.records import canonical_json
-
     place.descriptor.write_bytes(canonical_json(changed))
     assert elsewhere.key() != expected
