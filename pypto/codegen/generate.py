@@ -38,7 +38,7 @@ def generate(program: Program, backend_type: str, execution_mode: str) -> dict[s
         if source.core is None:
             raise IRError(f"internal: {source.name} has no core type", source.loc)
         function = prepared(source)
-        kernel = print_kernel(function)
+        kernel = print_kernel(function, backend_type)
         kernels[function.name] = (number, function, kernel)
         core, name = source.core.value, function.name
         entry: dict[str, Any] = {

@@ -18,6 +18,9 @@ from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
 from pypto.ir.types import BF16, BOOL, FP16, FP32, INDEX, INT16, DType, ScalarType, TensorType, TileType
 
+# What ptoas calls a backend, by one of its chips; the default is A2/A3, also for a name that it does not know.
+DEVICE_SPECS: dict[str, str | None] = {"Ascend910B": None, "Ascend950": "Ascend910_9599"}
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -40,18 +43,19 @@ class Kernel:
     arguments: TaskArguments
 
 
-def print_kernel(function: Function) -> Kernel:
-    """Print an incore function that has passed the verifier.
+def print_kernel(function: Function, backend_type: str = "Ascend910B") -> Kernel:
+    """Print an incore function that has passed the verifier for this backend.
 
     Raises:
         IRError: the function uses something that cannot be lowered; the error has the place in the source.
     """
-    return _Printer(function).print()
+    return _Printer(function, backend_type).print()
 
 
 class _Printer:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, backend_type: str) -> None:
         self.function = function
+        self.backend_type = backend_type
         self.arguments = task_arguments(function)
         tensors = [p for p in function.params if isinstance(p.type, TensorType)]
         self.dtypes = [window.dtype for window in self.arguments.windows]
@@ -72,7 +76,7 @@ class _Printer:
             # Both are written as f16, and told apart only by what the repair step calls them.
             raise IRError("not supported: FP16 and BF16 in one kernel; split it", self.function.loc)
         self.block(self.function.body)
-        pto = self.text.print(symbol, names)
+        pto = self.text.print(symbol, names, DEVICE_SPECS[self.backend_type])
         repairs: dict[str, Any] = {
             "symbol": symbol,
             "arguments": [*(f"{CPP_NAMES[t]}*" for t in self.dtypes), *(slot.cpp for slot in self.text.side.slots)],

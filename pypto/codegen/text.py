@@ -60,11 +60,17 @@ class KernelText:
         self._op_number = -1
         self._pending: list[tuple[str, str]] = []
 
-    def print(self, symbol: str, tensors: Sequence[str]) -> str:
-        """The whole module; ``tensors`` are the dialect's names of the tensor arguments' elements."""
+    def print(self, symbol: str, tensors: Sequence[str], device_spec: str | None) -> str:
+        """The whole module.
+
+        Args:
+            tensors: the dialect's names of the tensor arguments' elements.
+            device_spec: what the assembler calls the target; ``None`` for its default.
+        """
+        attributes = "" if device_spec is None else f'attributes {{"pto.device-spec" = "{device_spec}"}} '
         header = [f"%a{i}: !pto.ptr<{name}>" for i, name in enumerate(tensors)]
         header += [f"%a{len(tensors) + i}: {slot.dialect}" for i, slot in enumerate(self.side.slots)]
-        text = ["module {", f"  func.func @{symbol}({', '.join(header)}) {{"]
+        text = [f"module {attributes}{{", f"  func.func @{symbol}({', '.join(header)}) {{"]
         text += [f"    {name} = arith.constant {value}" for value, name in self.constants.items()]
         return "\n".join([*text, *self.base_lines, *self.lines, "    return", "  }", "}", ""])
 

@@ -22,7 +22,7 @@ def print_wrapper(function: Function, kernel: Kernel) -> str:
         '#include "pypto/scalar.h"',
         f'#include "ptoas/{function.name}.cpp"',
         "",
-        'extern "C" void kernel_entry(int64_t* slots) {',
+        'extern "C" void kernel_entry(__gm__ int64_t* slots) {',
         "  const pypto::Args args{slots};",
     ]
     lines += [f"  const {cpp_type(t)} a{i} = args.value<{cpp_type(t)}>({i});" for i, t in numbers]

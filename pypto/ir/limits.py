@@ -16,7 +16,15 @@ CAPACITY: dict[str, dict[MemorySpace, int]] = {
         MemorySpace.Right: 64 * _KIB,
         MemorySpace.Acc: 128 * _KIB,
         MemorySpace.Bias: 64 * _KIB,
-    }
+    },
+    "Ascend950": {
+        MemorySpace.Vec: 248 * _KIB,
+        MemorySpace.Mat: 512 * _KIB,
+        MemorySpace.Left: 64 * _KIB,
+        MemorySpace.Right: 64 * _KIB,
+        MemorySpace.Acc: 256 * _KIB,
+        MemorySpace.Bias: 64 * _KIB,
+    },
 }
 
 # Tiles begin at multiples of this many bytes.

@@ -1,6 +1,6 @@
 // What the wrapper around a compute kernel includes: arguments, notes about the running operation, checks.
 //
-//   extern "C" void kernel_entry(int64_t* args) {
+//   extern "C" void kernel_entry(__gm__ int64_t* args) {
 //     pypto::Args a{args};
 //     PYPTO_REQUIRE(a.value<int64_t>(2) <= 128, "length above 128");
 //     qk(a.pointer<float>(0), a.pointer<float>(1), a.value<int32_t>(2));
@@ -11,16 +11,21 @@
 
 #include "pypto/abi.h"
 
+// Marks memory outside of the chip. Only the device's compiler knows it, and the simulator's headers define it as nothing.
+#if !defined(__CCE_AICORE__) && !defined(__gm__)
+#define __gm__
+#endif
+
 namespace pypto {
 
 // The 64-bit argument slots of one task.
 struct Args {
-  int64_t* slots;
+  __gm__ int64_t* slots;
 
   // A tensor argument: its first element.
   template <class T>
-  T* pointer(int index) const {
-    return reinterpret_cast<T*>(slots[index]);
+  __gm__ T* pointer(int index) const {
+    return reinterpret_cast<__gm__ T*>(slots[index]);
   }
 
   // A number: integers by value, `float` from the low half, `double` from the whole slot.
