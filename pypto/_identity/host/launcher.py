@@ -103,7 +103,7 @@ def read_launcher(path: str) -> Launcher:
         text = read_small(path, _MAX_SCRIPT).decode("utf-8")
     except (Unidentified, UnicodeDecodeError):
         raise unsupported from None
-    match = _DIRECT_SHEBANG.match(text) or _LONG_SHEBANG.match(text)
+    match = _LONG_SHEBANG.match(text) or _DIRECT_SHEBANG.match(text)
     entry = None if match is None else _entry_point(text[match.end() :])
     if match is None or entry is None:
         raise unsupported

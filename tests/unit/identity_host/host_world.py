@@ -91,7 +91,7 @@ class Answers:
                 text = f"COLLECT_GCC={gcc.driver}\nTarget: {gcc.target}\nThread model: posix\n{gcc.version} \n"
                 return Answer(gcc.status, b"", text.encode())
             helper = arguments[0].removeprefix("-print-prog-name=")
-            return Answer(gcc.status, gcc.helpers[helper].encode() + b"\n")
+            return Answer(gcc.status, gcc.helpers[helper].encode() + b"\n") if helper in gcc.helpers else Answer(1)
         if arguments == ["--version"]:
             return self.versions.get(name, Answer(1))
         (answer,) = ProcessProbes(self.variables, str(self.folder))([command])
