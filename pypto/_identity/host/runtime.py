@@ -51,26 +51,31 @@ def _own(selection: HostSelection, settings: IdentitySettings) -> RuntimeRecord:
 
 
 def _external(root: str, variables: Mapping[str, str], settings: IdentitySettings) -> RuntimeRecord:
-    found: dict[str, str] = {}
+    revision, build = None, None
     if os.path.lexists(os.path.join(root, ".git")):
         state = tree_state(root, variables, ignored=False)
         if state is None:
             raise Unidentified(f"the state of the runtime checkout {root} cannot be read")
         if state.unaccounted is not None:
             raise Unidentified(f"the runtime checkout {root} has uncommitted changes: {state.unaccounted}")
-        found["revision"] = state.revision
+        revision = state.revision
     else:
-        found["build"] = _build_version(root)
+        build = _build_version(root)
     content = fingerprint_extra_sources([ContentRoot(root)])
     if content.digest is None:
         raise Unidentified(content.reason or f"{root} cannot be read")
-    return {
+    record: RuntimeRecord = {
         "content": content.digest,
         "extensions": _extensions(root, settings),
         "metadata": {
             name: file_digest(path) for name in _METADATA if os.path.lexists(path := os.path.join(root, name))
         },
     }
+    if revision is not None:
+        record["revision"] = revision
+    if build is not None:
+        record["build"] = build
+    return record
 
 
 def _build_version(root: str) -> str:
