@@ -14,7 +14,6 @@ import contextlib
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from pypto.toolchain.cleanup import private_folder, running
 from pypto.toolchain.descriptor import Toolchain, ToolSet
 from pypto.toolchain.errors import ToolchainError, ToolError, ToolTimeout
 
@@ -70,12 +70,17 @@ def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None 
 
     Args:
         parent: the folder to make it in; default the system's folder for temporary files.
+
+    Raises:
+        ToolchainError: it cannot be made.
     """
-    try:
-        path = Path(tempfile.mkdtemp(prefix="pypto-", dir=parent))
-    except OSError as error:
-        raise ToolchainError(f"cannot make a folder for temporary files: {error}; TMPDIR names another place") from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            path = stack.enter_context(private_folder(parent))
+        except OSError as error:
+            raise ToolchainError(
+                f"cannot make a folder for temporary files: {error}; TMPDIR names another place"
+            ) from None
         (path / "w").mkdir()
         (path / "t").mkdir()
         (path / "tmp").mkdir()
@@ -84,8 +89,6 @@ def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None 
         # abspath, not resolve: in a sandbox the package's files are links to the outside.
         (path / "t" / "pypto").symlink_to(Path(os.path.abspath(__file__)).parents[2])
         yield PrivateRoot(path)
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float | None = None) -> str:
@@ -115,7 +118,8 @@ def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float 
         except OSError as error:
             raise ToolchainError(f"{stage}: cannot start {command.argv[0]}: {error.strerror}") from None
         try:
-            status: int | None = child.wait(limit)
+            with running(child.pid):
+                status: int | None = child.wait(limit)
         except subprocess.TimeoutExpired:
             status = None
         finally:

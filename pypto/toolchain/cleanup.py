@@ -1,0 +1,173 @@
+"""What a build leaves behind when its process ends: nothing, whichever way it ends.
+
+Private roots and tools are known here while they exist. SIGTERM ends the tools and removes the roots before it ends the
+process; what a process leaves that had no chance (SIGKILL, power) is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+PREFIX = "pypto-build-"
+"""What the names of all private roots begin with."""
+
+# A younger folder may be one that its process has not locked yet.
+_STALE_AGE = 60.0
+
+# Changed and read without a lock, because a signal handler reads them: each operation on a set is atomic.
+_roots: set[Path] = set()
+_groups: set[int] = set()
+_swept: set[str] = set()
+_local = threading.local()
+
+
+def _forget() -> None:
+    # A forked child is not the builder, and must not end what its parent runs.
+    _roots.clear()
+    _groups.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+class RunningTools:
+    """The tools that some threads run, so that another thread can end them. Each such thread calls `enter` first."""
+
+    def __init__(self) -> None:
+        self._groups: set[int] = set()
+        self.ended = False
+
+    def enter(self) -> None:
+        """From here on, tools that the calling thread starts are among these."""
+        _local.tools = self
+
+    def end(self) -> None:
+        """Kill all of them, and those that are started later."""
+        self.ended = True
+        for group in list(self._groups):
+            _kill(group)
+
+    @contextlib.contextmanager
+    def _holding(self, group: int) -> Iterator[None]:
+        self._groups.add(group)
+        try:
+            if self.ended:
+                _kill(group)
+            yield
+        finally:
+            self._groups.discard(group)
+
+
+@contextlib.contextmanager
+def running(group: int) -> Iterator[None]:
+    """A process group that belongs to the build, for the time of the block."""
+    tools: RunningTools | None = getattr(_local, "tools", None)
+    _groups.add(group)
+    try:
+        with tools._holding(group) if tools is not None else contextlib.nullcontext():
+            yield
+    finally:
+        _groups.discard(group)
+
+
+@contextlib.contextmanager
+def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """A new folder, removed at the end of the block whatever happens in it.
+
+    Args:
+        parent: the folder to make it in; default the system's for temporary files.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    where = os.path.abspath(parent if parent is not None else tempfile.gettempdir())
+    if where not in _swept:
+        _swept.add(where)
+        _sweep(where)
+    with ended_by_sigterm():
+        path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
+        _roots.add(path)
+        try:
+            with _locked(path):
+                yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+            _roots.discard(path)
+
+
+@contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """For the time of the block, SIGTERM cleans up before it ends the process.
+
+    Has an effect in the main thread only, and only where the program has not decided itself what SIGTERM does.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    for group in list(_groups):
+        _kill(group)
+    for root in list(_roots):
+        # A tool that was just killed may still be making files.
+        for _ in range(50):
+            shutil.rmtree(root, ignore_errors=True)
+            if not root.exists():
+                break
+            time.sleep(0.01)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Where the file system has no locks, nobody sweeps either.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(parent: str) -> None:
+    """Remove the private roots of processes that are gone."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(parent)):
+            if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    _remove_if_stale(entry)
+
+
+def _remove_if_stale(entry: os.DirEntry[str]) -> None:
+    status = entry.stat(follow_symlinks=False)
+    if status.st_uid != os.geteuid() or time.time() - status.st_mtime < _STALE_AGE:
+        return
+    descriptor = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its process lives
+        shutil.rmtree(entry.path, ignore_errors=True)
+    finally:
+        os.close(descriptor)

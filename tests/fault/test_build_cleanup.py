@@ -1,0 +1,96 @@
+"""A build that is ended from outside leaves no private root and no tool behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pypto.toolchain.cleanup import private_folder
+
+WORKER = Path(__file__).with_name("build_worker.py")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(folder: Path, names: list[str]) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """A process in the middle of building, and the ids of its tools."""
+    (folder / "roots").mkdir(exist_ok=True)
+    child = subprocess.Popen(
+        [sys.executable, WORKER, *names],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+    )
+    wait_for(lambda: all((folder / f"{name}.pid").exists() for name in names))
+    return child, [int((folder / f"{name}.pid").read_text()) for name in names]
+
+
+def wait_for(condition: object) -> None:
+    for _ in range(600):
+        if condition():  # type: ignore[operator]
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in 30 s")
+
+
+def is_gone(group: int) -> bool:
+    """Whether no process of the group runs."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "two"]])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_tools_and_removes_roots(tmp_path: Path, names: list[str], number: signal.Signals) -> None:
+    """KC-28: whether the tools run in the main thread or in others."""
+    child, tools = start(tmp_path, names)
+    assert len(os.listdir(tmp_path / "roots")) == len(names)
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == -number
+    assert os.listdir(tmp_path / "roots") == []
+    wait_for(lambda: all(is_gone(tool) for tool in tools))
+    assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    child, tools = start(tmp_path, ["one"])
+    child.kill()
+    child.communicate()
+    for tool in tools:
+        os.killpg(tool, signal.SIGKILL)
+    (left,) = (tmp_path / "roots").iterdir()
+    alive, others = start(tmp_path, ["two"])
+    (other,) = set((tmp_path / "roots").iterdir()) - {left}
+    try:
+        assert left.exists(), "a young folder may belong to a process that has not locked it yet"
+        for folder in (left, other):
+            os.utime(folder, (0, 0))
+        script = "from pypto.toolchain.cleanup import private_folder\nwith private_folder('roots'): pass"
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, check=True)
+        assert os.listdir(tmp_path / "roots") == [other.name], "a root whose process lives stays"
+    finally:
+        alive.terminate()
+        alive.communicate()
+    wait_for(lambda: all(is_gone(tool) for tool in others))
+
+
+def test_a_program_that_handles_sigterm_itself_is_left_alone(tmp_path: Path) -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+    try:
+        with private_folder(tmp_path) as folder:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert seen == [signal.SIGTERM] and folder.exists()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert os.listdir(tmp_path) == []
