@@ -198,6 +198,10 @@ def test_times_do_not_count(base: Process, expected: str) -> None:
 VALUES: dict[str, Callable[[Process], str]] = {
     "PYTHONHOME": lambda base: sys.base_prefix,
     "PYTHONHASHSEED": lambda base: "3",
+    "PYTHONIOENCODING": lambda base: "latin-1",
+    "PYTHONPYCACHEPREFIX": lambda base: str(base.place.folder / "compiled"),
+    "PYTHONUTF8": lambda base: "1",
+    "PYTHONWARNINGS": lambda base: "ignore",
     "PYPTO_CACHE": lambda base: "1",
     "PYPTO_CACHE_READONLY": lambda base: "1",
     "PYPTO_BUNDLE_PATH": lambda base: "",
