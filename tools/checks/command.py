@@ -21,7 +21,7 @@ Run the checks and tests of this project. With nothing else said:
 
   1. the test environment   from requirements/test.txt, kept in your cache folder
   2. the toolchain          python -m pypto.toolchain install: compilers, kept in your cache folder
-  3. ruff, mypy, buildifier
+  3. ruff, mypy, environment inputs (every variable that is read is listed), buildifier
   4. pytest over tests/
 
 Naming tests (paths, -k, -m) leaves out step 3. Every step runs even if one before it failed; the exit code
@@ -63,6 +63,9 @@ class Checks:
     def types(self) -> int:
         package = self.module("mypy")  # what pyproject.toml names
         return self.module("mypy", "--strict", "tools/bazel_setup", "tools/checks") or package
+
+    def environment_inputs(self) -> int:
+        return self.call(str(self.python), "tests/lint/check_environment_inputs.py")
 
     def starlark(self) -> int | str:
         program = buildifier.ensure()
@@ -140,7 +143,8 @@ def main(argv: Sequence[str]) -> int:
     if args.only != "lint":
         steps += [("toolchain", checks.toolchain)]
     if args.only == "lint" or (args.only is None and not narrowed):
-        steps += [("ruff", checks.ruff), ("mypy", checks.types), ("buildifier", checks.starlark)]
+        steps += [("ruff", checks.ruff), ("mypy", checks.types)]
+        steps += [("environment inputs", checks.environment_inputs), ("buildifier", checks.starlark)]
     if args.only != "lint":
         steps += [("pytest", checks.pytest)]
     done = [("environment", 0, time.monotonic() - start), *(run(name, step) for name, step in steps)]

@@ -119,8 +119,10 @@ def expected(base: Process) -> str:
 
 def pythons() -> list[str]:
     """Every supported Python of this machine, those of the system included."""
-    names = [f"python{version}" for version in ("3.11", "3.12", "3.13")]
+    names = [f"python3.{minor}" for minor in (11, 12, 13)]
     found = [shutil.which(name, path=path) for name in names for path in (None, "/usr/bin")]
+    # Where pyenv and uv keep theirs.
+    found += sorted(map(str, Path(sys.base_prefix).parent.glob("*3.1[123]*/bin/python3")))
     return [path for path in dict.fromkeys(found) if path is not None and _runs(path)]
 
 
