@@ -2,6 +2,8 @@
 
 load("//rules/private/providers:bundle_info.bzl", _PyptoBundleInfo = "PyptoBundleInfo")
 load("//rules/private/providers:kernel_info.bzl", _PyptoKernelInfo = "PyptoKernelInfo")
+load("//rules/private/providers:sources_info.bzl", _PyptoSourcesInfo = "PyptoSourcesInfo")
 
 PyptoBundleInfo = _PyptoBundleInfo
 PyptoKernelInfo = _PyptoKernelInfo
+PyptoSourcesInfo = _PyptoSourcesInfo

@@ -3,7 +3,7 @@
 ActionPythonInfo = provider(
     doc = "A Python 3 interpreter for the machine that runs actions.",
     fields = {
-        "files": "depset of File: what the interpreter needs beside itself.",
+        "files": "depset of File: the interpreter, if it is a file, and what it needs.",
         "interpreter": "File or string: the executable; a string is an absolute path on the executing machine.",
     },
 )
@@ -12,8 +12,9 @@ _PYTHON_TOOLCHAIN_TYPE = "@rules_python//python:toolchain_type"
 
 def _action_python_impl(ctx):
     runtime = ctx.toolchains[_PYTHON_TOOLCHAIN_TYPE].py3_runtime
+    own = [runtime.interpreter] if runtime.interpreter else []
     return [ActionPythonInfo(
-        files = runtime.files or depset(),
+        files = depset(own, transitive = [runtime.files] if runtime.files else []),
         interpreter = runtime.interpreter or runtime.interpreter_path,
     )]
 

@@ -3,6 +3,12 @@
 load("//rules/private:action_python.bzl", "ActionPythonInfo")
 
 STEP_ATTRS = {
+    "_check_sources": attr.label(
+        default = Label("//rules/private:check_sources.py"),
+        allow_single_file = True,
+        cfg = "exec",
+        doc = "The program that checks the files of a library.",
+    ),
     "_pypto": attr.label(
         default = Label("//pypto"),
         cfg = "exec",
@@ -14,11 +20,23 @@ STEP_ATTRS = {
         providers = [ActionPythonInfo],
         doc = "The interpreter that runs the steps.",
     ),
+    "_select_pto": attr.label(
+        default = Label("//rules/private:select_pto.py"),
+        allow_single_file = True,
+        cfg = "exec",
+        doc = "The program that copies `.pto` files out of a generated directory.",
+    ),
     "_step": attr.label(
         default = Label("//rules/private:step.py"),
         allow_single_file = True,
         cfg = "exec",
         doc = "The program that starts a step.",
+    ),
+    "_verify": attr.label(
+        default = Label("//rules/private:verify.py"),
+        allow_single_file = True,
+        cfg = "exec",
+        doc = "The program that checks a bundle.",
     ),
 }
 
@@ -90,6 +108,17 @@ def _add_root(arguments, name, tool):
     # The evidence lies in the root of its tree; only a File lets Bazel say where that is.
     arguments.add_all([tool.evidence], before_each = "--root", format_each = name + "=%s", map_each = _folder)
 
+def _add_import_roots(ctx, arguments, sources, imports):
+    arguments.add_all(sources, before_each = "--import-root", map_each = repository_root, uniquify = True)
+    arguments.add_all(imports, before_each = "--import-root", map_each = _import_folder, uniquify = True)
+    arguments.add_all(
+        imports,
+        before_each = "--import-root",
+        format_each = ctx.bin_dir.path + "/%s",
+        map_each = _import_folder,
+        uniquify = True,
+    )
+
 def generate(ctx, sources, imports, module, entry, import_roots, backend_type, execution_mode, tensors, options, generated, request):
     """Declares the action that turns a kernel's source into its generated directory.
 
@@ -113,15 +142,7 @@ def generate(ctx, sources, imports, module, entry, import_roots, backend_type, e
     arguments.add("--backend-type", backend_type)
     arguments.add("--execution-mode", execution_mode)
     arguments.add_all(import_roots, before_each = "--import-root")
-    arguments.add_all(sources, before_each = "--import-root", map_each = repository_root, uniquify = True)
-    arguments.add_all(imports, before_each = "--import-root", map_each = _import_folder, uniquify = True)
-    arguments.add_all(
-        imports,
-        before_each = "--import-root",
-        format_each = ctx.bin_dir.path + "/%s",
-        map_each = _import_folder,
-        uniquify = True,
-    )
+    _add_import_roots(ctx, arguments, sources, imports)
     for name, value in sorted(tensors.items()):
         arguments.add("--tensor", "{}={}".format(name, value))
     for name, value in sorted(options.items()):
@@ -138,12 +159,78 @@ def generate(ctx, sources, imports, module, entry, import_roots, backend_type, e
         outputs = [generated, request],
     )
 
-def describe(ctx, tools, descriptor):
+def check_sources(ctx, own, sources, imports, checked):
+    """Declares the action that checks the files of a library: each must be importable with what a build offers.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      own: list of File; the files to check.
+      sources: depset of File; they and every module they may import.
+      imports: depset of string; `PyInfo.imports` of the library.
+      checked: File; written when all is well.
+    """
+    arguments = ctx.actions.args()
+    _add_import_roots(ctx, arguments, sources, imports)
+    arguments.add("--out", checked)
+    arguments.add_all(own)
+    _run(
+        ctx,
+        step = [ctx.file._check_sources],
+        arguments = arguments,
+        inputs = [sources, depset([ctx.file._check_sources])],
+        message = "Checking kernel sources",
+        mnemonic = "PyptoCheckSources",
+        outputs = [checked],
+    )
+
+def verify(ctx, bundle, verified):
+    """Declares the action that checks every byte of a bundle against its manifests.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      bundle: File; the bundle directory.
+      verified: File; written when all is well: the bundle's digest.
+    """
+    arguments = ctx.actions.args()
+    arguments.add_all([bundle], expand_directories = False)
+    arguments.add("--out", verified)
+    _run(
+        ctx,
+        step = [ctx.file._verify],
+        arguments = arguments,
+        inputs = [depset([bundle, ctx.file._verify])],
+        message = "Verifying bundle",
+        mnemonic = "PyptoVerify",
+        outputs = [verified],
+    )
+
+def select_pto(ctx, generated, pto):
+    """Declares the action that copies the `.pto` files out of a generated directory.
+
+    Args:
+      ctx: context of a rule with `STEP_ATTRS`.
+      generated: File; the generated directory.
+      pto: File; the directory to write.
+    """
+    arguments = ctx.actions.args()
+    arguments.add_all([generated, pto], expand_directories = False)
+    _run(
+        ctx,
+        step = [ctx.file._select_pto],
+        arguments = arguments,
+        inputs = [depset([generated, ctx.file._select_pto])],
+        message = "Selecting .pto files of",
+        mnemonic = "PyptoSelect",
+        outputs = [pto],
+    )
+
+def describe(ctx, tools, settings, descriptor):
     """Declares the action that writes the toolchain descriptor of a set of tools.
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
       tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      settings: struct; the identity settings, see `identity_settings`.
       descriptor: File; the descriptor to write.
     """
     arguments = ctx.actions.args()
@@ -151,11 +238,16 @@ def describe(ctx, tools, descriptor):
     arguments.add_all([tools.isa.evidence], before_each = "--isa", map_each = _folder)
     arguments.add_all([tools.ptoas.evidence], before_each = "--ptoas", map_each = _folder)
     arguments.add("--out", descriptor)
+    inputs = [depset([tools.gcc.evidence, tools.isa.evidence, tools.ptoas.evidence])]
+    if settings.reads_content:
+        arguments.add("--cache-identity", settings.policy)
+        arguments.add("--cache-strict", "1" if settings.strict else "0")
+        inputs = [tools.gcc.files, tools.isa.files, tools.ptoas.files]
     _run(
         ctx,
         step = ["pypto.toolchain", "describe"],
         arguments = arguments,
-        inputs = [depset([tools.gcc.evidence, tools.isa.evidence, tools.ptoas.evidence])],
+        inputs = inputs,
         message = "Describing the tools of",
         mnemonic = "PyptoDescribe",
         outputs = [descriptor],
@@ -222,13 +314,14 @@ def compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchai
         toolchain = toolchain,
     )
 
-def seal(ctx, kernels, descriptor, bundle, digest):
+def seal(ctx, kernels, descriptor, settings, bundle, digest):
     """Declares the action that packs compiled kernels into a bundle.
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
       kernels: list of structs of `request`, `generated` and `ready` (Files), one per specialization.
       descriptor: File; the toolchain descriptor.
+      settings: struct; the identity settings, see `identity_settings`.
       bundle: File; the directory to write.
       digest: File; the bundle's digest, written as text.
     """
@@ -242,6 +335,10 @@ def seal(ctx, kernels, descriptor, bundle, digest):
     arguments.add("--descriptor", descriptor)
     arguments.add_all([bundle], before_each = "--out", expand_directories = False)
     arguments.add("--digest", digest)
+    arguments.add("--cache-identity", settings.policy)
+    arguments.add("--cache-strict", "1" if settings.strict else "0")
+    if settings.epoch:
+        arguments.add("--cache-epoch", settings.epoch)
     _run(
         ctx,
         step = ["pypto.build", "seal"],

@@ -1,19 +1,35 @@
-"""The rule `pypto_kernel`."""
+"""The rule `pypto_kernel`, with its target `<name>.install`."""
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "compile_kernel", "describe", "generate", "seal")
+load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "compile_kernel", "describe", "generate", "seal", "select_pto", "verify")
+load("//rules/private:identity_settings.bzl", "IDENTITY_ATTRS", "identity_settings")
+load("//rules/private:install.bzl", "install_target")
+load("//rules/private:messages.bzl", "shown_label")
 load("//rules/private:module_name.bzl", "module_of")
 load("//rules/private:tool_set.bzl", "TOOL_SET_TOOLCHAINS", "select_tools")
 load("//rules/private/providers:bundle_info.bzl", "PyptoBundleInfo")
 load("//rules/private/providers:kernel_info.bzl", "PyptoKernelInfo")
+load("//rules/private/providers:values.bzl", "BACKEND_TYPES")
 load("//toolchains:types.bzl", "GCC_TOOLCHAIN_TYPE", "PTOAS_TOOLCHAIN_TYPE")
+
+def _backend_type(ctx):
+    chosen = ctx.attr.backend_type or ctx.attr._backend_type[BuildSettingInfo].value
+    if not chosen:
+        fail("{} names no backend_type, and nothing else does: give the attribute, list the target in a pypto_bundle with backend_types, or build with --{}={}".format(
+            shown_label(ctx.label),
+            shown_label(Label("//rules:backend_type")),
+            BACKEND_TYPES[0],
+        ))
+    return chosen
 
 def _pypto_kernel_impl(ctx):
     name = ctx.label.name
+    backend_type = _backend_type(ctx)
     module = module_of(ctx.file.src, ctx.attr.module)
     execution_mode = ctx.attr._execution_mode[BuildSettingInfo].value
-    tools = select_tools(ctx, ctx.attr.backend_type, execution_mode)
+    settings = identity_settings(ctx)
+    tools = select_tools(ctx, backend_type, execution_mode)
     entry = ctx.attr.entry or module.name.rpartition(".")[2]
     sources = depset(
         [ctx.file.src],
@@ -23,14 +39,16 @@ def _pypto_kernel_impl(ctx):
     request = ctx.actions.declare_file(name + ".pypto/request.json")
     descriptor = ctx.actions.declare_file(name + ".pypto/toolchain.json")
     generated = ctx.actions.declare_directory(name + ".pypto/generated")
+    pto = ctx.actions.declare_directory(name + ".pypto/pto")
     assembled = ctx.actions.declare_directory(name + ".pypto/assembled")
     ready = ctx.actions.declare_directory(name + ".pypto/ready")
     bundle = ctx.actions.declare_directory(name + ".bundle")
     digest = ctx.actions.declare_file(name + ".bundle.digest")
+    verified = ctx.actions.declare_file(name + ".pypto/verified")
 
     generate(
         ctx,
-        backend_type = ctx.attr.backend_type,
+        backend_type = backend_type,
         entry = entry,
         execution_mode = execution_mode,
         generated = generated,
@@ -42,12 +60,14 @@ def _pypto_kernel_impl(ctx):
         sources = sources,
         tensors = ctx.attr.tensors,
     )
-    describe(ctx, tools, descriptor)
+    select_pto(ctx, generated, pto)
+    describe(ctx, tools, settings, descriptor)
     assemble(ctx, tools, generated, descriptor, assembled, toolchain = PTOAS_TOOLCHAIN_TYPE)
     compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchain = GCC_TOOLCHAIN_TYPE)
 
     kernel = PyptoKernelInfo(
-        backend_type = ctx.attr.backend_type,
+        assembled = assembled,
+        backend_type = backend_type,
         descriptor = descriptor,
         entry = entry,
         execution_mode = execution_mode,
@@ -55,38 +75,44 @@ def _pypto_kernel_impl(ctx):
         module = module.name,
         ready = ready,
         request = request,
+        tools = (tools.gcc.evidence, tools.isa.evidence, tools.ptoas.evidence),
     )
-    seal(ctx, [kernel], descriptor, bundle, digest)
+    seal(ctx, [kernel], descriptor, settings, bundle, digest)
+    verify(ctx, bundle, verified)
     return [
         DefaultInfo(
             files = depset([bundle]),
             runfiles = ctx.runfiles([bundle]),
         ),
         OutputGroupInfo(
+            cpp = depset([assembled]),
             generated = depset([generated]),
             manifest = depset([digest, request, descriptor]),
             objects = depset([ready]),
+            pto = depset([pto]),
+            _validation = depset([verified]),
         ),
         kernel,
         PyptoBundleInfo(
-            bundle = bundle,
-            digest = digest,
+            bundles = {backend_type: bundle},
+            digests = {backend_type: digest},
             execution_mode = execution_mode,
             kernels = depset([kernel]),
         ),
+        coverage_common.instrumented_files_info(ctx, dependency_attributes = ["deps"], source_attributes = ["src"]),
     ]
 
-pypto_kernel = rule(
+_pypto_kernel = rule(
     implementation = _pypto_kernel_impl,
-    attrs = STEP_ATTRS | {
+    attrs = STEP_ATTRS | IDENTITY_ATTRS | {
         "backend_type": attr.string(
-            mandatory = True,
-            values = ["Ascend910B", "Ascend950"],
-            doc = "The hardware family: `Ascend910B` (A2/A3) or `Ascend950` (A5).",
+            values = [""] + BACKEND_TYPES,
+            doc = "The hardware family: `Ascend910B` (A2/A3) or `Ascend950` (A5). Without it the flag `--@pypto//rules:backend_type` " +
+                  "decides, which `pypto_bundle` sets.",
         ),
         "deps": attr.label_list(
             providers = [PyInfo],
-            doc = "Python libraries that the kernel's module imports. `pypto` itself needs no mention.",
+            doc = "Libraries (`pypto_library` or `py_library`) that the kernel's module imports. `pypto` itself needs no mention.",
         ),
         "entry": attr.string(
             doc = "The name of the `@pl.jit` function. Default: the last part of the module's name.",
@@ -107,27 +133,53 @@ pypto_kernel = rule(
             doc = "Data type and shape of tensor parameters whose annotation leaves them open, " +
                   "by parameter: `{\"x\": \"FP16[128,64]\"}`.",
         ),
+        "_backend_type": attr.label(
+            default = Label("//rules:backend_type"),
+            providers = [BuildSettingInfo],
+            doc = "The hardware family of kernels that name none.",
+        ),
         "_execution_mode": attr.label(
             default = Label("//rules:execution_mode"),
             providers = [BuildSettingInfo],
             doc = "Where the kernel will run.",
         ),
     },
-    doc = """Compiles a kernel and seals it into the bundle `<name>.bundle`.
-
-```starlark
-pypto_kernel(
-    name = "decode_a2a3",
-    src = "decode.py",
-    backend_type = "Ascend910B",
-)
-```
-
-A process without any compiler runs it: `pypto.import_bundle("bazel-bin/kernels/decode_a2a3.bundle").load("decode")`.
-The flag `--@pypto//rules:execution_mode` says where it will run: `sim` (the simulator, default) or `device`.
-
-Output groups: `generated` (what the compiler wrote, readable), `objects` (with the binaries), `manifest` (the
-bundle's digest, the request record and the toolchain descriptor).""",
+    doc = "Compiles a kernel and seals it into a bundle.",
     provides = [PyptoKernelInfo, PyptoBundleInfo],
     toolchains = TOOL_SET_TOOLCHAINS,
 )
+
+def pypto_kernel(name, src, **kwargs):
+    """Compiles a kernel and seals it into the bundle `<name>.bundle`.
+
+    ```starlark
+    pypto_kernel(
+        name = "decode_a2a3",
+        src = "decode.py",
+        backend_type = "Ascend910B",
+    )
+    ```
+
+    A process without any compiler runs it: `pypto.import_bundle("bazel-bin/kernels/decode_a2a3.bundle").load("decode")`.
+    The flag `--@pypto//rules:execution_mode` says where it will run: `sim` (the simulator, default) or `device`.
+    `bazel run <name>.install -- --root DIR` imports the bundle into a live store.
+
+    Output groups: `generated` (what the compiler wrote, readable), `pto` (the assembler's input), `cpp` (its output),
+    `objects` (with the binaries), `manifest` (the bundle's digest, the request record and the toolchain descriptor).
+
+    Args:
+      name: string; the target's name.
+      src: label; the Python file that holds the entry.
+      **kwargs: the attributes below, and those of every rule (`visibility`, `tags`, ...).
+
+        `backend_type`: the hardware family, `Ascend910B` (A2/A3) or `Ascend950` (A5); without it the flag
+        `--@pypto//rules:backend_type` decides, which `pypto_bundle` sets.
+        `entry`: the name of the `@pl.jit` function; default: the last part of the module's name.
+        `module`: the dotted name to import `src` as; default: its path in the repository, so `kernels/decode.py` is
+        `kernels.decode`.
+        `tensors`: data type and shape of tensor parameters whose annotation leaves them open: `{"x": "FP16[128,64]"}`.
+        `options`: compile options by name, as in `f.compile(...)`.
+        `deps`: libraries (`pypto_library` or `py_library`) that the module imports; `pypto` itself needs no mention.
+    """
+    _pypto_kernel(name = name, src = src, **kwargs)
+    install_target(name, kwargs)

@@ -1,4 +1,4 @@
-"""Runs one step of pypto in an action: ``python -I -S -B step.py MODULE ARGUMENT...``.
+"""Runs one step of pypto in an action: ``python -I -S -B step.py PROGRAM ARGUMENT...``; a module or a ``.py`` file.
 
 Isolated mode keeps the caller's environment and the interpreter's site-packages out, so only the standard library and
 the pypto that is an input of the action can be imported.
@@ -36,7 +36,10 @@ def main() -> None:
     # Not resolved: in a sandbox the files are links, and pypto is beside this one, not where it leads.
     sys.path.insert(0, str(Path(__file__).absolute().parents[2]))
     del sys.argv[0]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    if sys.argv[0].endswith(".py"):
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    else:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

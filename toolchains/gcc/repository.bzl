@@ -1,13 +1,13 @@
 """The repository that holds a downloaded GCC. It is fetched when a build selects the toolchain, not before."""
 
-load("//toolchains/private:fetch.bzl", "fetch_tool_set")
+load("//toolchains/private:fetch.bzl", "fetch_tool_set", "write_toolchain")
 
 def _gcc_repository_impl(rctx):
-    fetch_tool_set(
+    write_toolchain(
         rctx,
-        tool_set = "gcc",
         rule_file = Label("//toolchains/gcc:toolchain.bzl"),
         rule_name = "gcc_toolchain",
+        version = fetch_tool_set(rctx, "gcc"),
     )
 
 gcc_repository = repository_rule(

@@ -1,49 +1,30 @@
-"""Fetching one tool set of the lock file into a repository."""
+"""Running pypto's own Python in a repository rule, and fetching one tool set of the lock file with it."""
 
 # The folder of MODULE.bazel is the one that holds `pypto/`.
 _MODULE_FILE = Label("//:MODULE.bazel")
 _LOCK = Label("//pypto:toolchain/lock.json")
 
 _PYTHONS = ["python3", "python3.13", "python3.12", "python3.11"]
-_EVIDENCE = "root/set.json"
 
-_BUILD = """\
-load({rule_file}, {rule_name})
-
-{function}(
-    name = "toolchain",
-    evidence = {evidence},
-    files = glob(["root/**"]),
-    version = {version},
-    visibility = ["//visibility:public"],
-)
-"""
-
-def fetch_tool_set(rctx, tool_set, rule_file, rule_name):
-    """Fetches a tool set into `root/` and offers it as a toolchain.
-
-    `pypto.toolchain` does the work, so that Bazel and `python -m pypto.toolchain install` get the same tree.
+def run_python(rctx, what, arguments):
+    """Runs a program with pypto importable, with a Python from PATH.
 
     Args:
       rctx: the repository context.
-      tool_set: string; the set's name in the lock file.
-      rule_file: Label of the file that defines the toolchain rule.
-      rule_name: string; the rule's name.
+      what: string; what is being made, for messages: "the tool set 'gcc'".
+      arguments: list of strings; the interpreter's arguments.
+
+    Returns:
+      What the program wrote to standard output.
     """
     source = rctx.path(_MODULE_FILE).dirname
-    rctx.watch(_LOCK)
 
     # Only the code itself: watching the folder would fetch again after every bytecode file written beside it.
     for entry in source.get_child("pypto", "toolchain").readdir(watch = "no"):
         if entry.basename.endswith(".py"):
             rctx.watch(entry)
-
-    version = _locked_version(rctx, tool_set)
-    rctx.report_progress("fetching {} {}".format(tool_set, version))
-    python = _python(rctx, tool_set)
-    rctx.execute([python, "-I", "-c", "import os; os.mkdir('root')"])
     result = rctx.execute(
-        [python, "-B", "-m", "pypto.toolchain", "fetch-set", tool_set, "--into", "root"],
+        [_python(rctx, what)] + arguments,
         environment = {"PYTHONPATH": str(source)},
         quiet = False,
         timeout = 3600,
@@ -51,20 +32,71 @@ def fetch_tool_set(rctx, tool_set, rule_file, rule_name):
     if result.return_code != 0:
         # What came before the error has been shown as progress already.
         said = (result.stderr.strip() or result.stdout.strip()).rpartition("pypto: error: ")[2]
-        fail("\npypto's tool set '{}' could not be fetched: {}".format(tool_set, said))
-    rctx.file("BUILD.bazel", _BUILD.format(
-        evidence = repr(_EVIDENCE),
+        fail("\npypto could not make {}: {}".format(what, said))
+    return result.stdout
+
+def fetch_tool_set(rctx, tool_set):
+    """Fetches a tool set of the lock file into `root/`.
+
+    `pypto.toolchain` does the work, so that Bazel and `python -m pypto.toolchain install` get the same tree.
+
+    Args:
+      rctx: the repository context.
+      tool_set: string; the set's name in the lock file.
+
+    Returns:
+      The version of the lock entry.
+    """
+    rctx.watch(_LOCK)
+    version = json.decode(rctx.read(_LOCK))["sets"][tool_set]["version"]
+    rctx.report_progress("fetching {} {}".format(tool_set, version))
+    make_folder(rctx, "root")
+    run_python(
+        rctx,
+        what = "the tool set '{}'".format(tool_set),
+        arguments = ["-B", "-m", "pypto.toolchain", "fetch-set", tool_set, "--into", "root"],
+    )
+    return version
+
+def make_folder(rctx, name):
+    """Makes an empty folder in the repository.
+
+    Args:
+      rctx: the repository context.
+      name: string; its path.
+    """
+    rctx.file(name + "/.keep")
+    rctx.delete(name + "/.keep")
+
+def write_toolchain(rctx, rule_file, rule_name, version, extra = ""):
+    """Writes the BUILD file that offers the tree in `root/` as the target `toolchain`.
+
+    Args:
+      rctx: the repository context.
+      rule_file: Label of the file that defines the toolchain rule.
+      rule_name: string; the rule's name.
+      version: string; shown in messages.
+      extra: string; further attributes of the target, as lines of a BUILD file.
+    """
+    rctx.file("BUILD.bazel", """\
+load({rule_file}, {rule_name})
+
+{function}(
+    name = "toolchain",
+    evidence = "root/set.json",
+    files = glob(["root/**"]),
+    version = {version},
+{extra}    visibility = ["//visibility:public"],
+)
+""".format(
+        extra = extra,
         function = rule_name,
         rule_file = repr(str(rule_file)),
         rule_name = repr(rule_name),
         version = repr(version),
     ))
 
-def _locked_version(rctx, tool_set):
-    lock = json.decode(rctx.read(_LOCK))
-    return lock["sets"][tool_set]["version"]
-
-def _python(rctx, tool_set):
+def _python(rctx, what):
     found = []
     for name in _PYTHONS:
         path = rctx.which(name)
@@ -76,7 +108,7 @@ def _python(rctx, tool_set):
         found.append("{} ({})".format(path, version or "does not start"))
     fail("\n".join([
         "",
-        "pypto's tool set '{}' cannot be fetched.".format(tool_set),
+        "pypto cannot make {}.".format(what),
         "  needed:     a Python from 3.11 to 3.13, which downloads and unpacks the tools",
         "  looked for: {} on PATH".format(", ".join(_PYTHONS)),
         "  found:      {}".format(", ".join(found) or "none of them"),

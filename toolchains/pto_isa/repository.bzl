@@ -1,13 +1,13 @@
 """The repository that holds a downloaded PTO-ISA. It is fetched when a build selects the toolchain, not before."""
 
-load("//toolchains/private:fetch.bzl", "fetch_tool_set")
+load("//toolchains/private:fetch.bzl", "fetch_tool_set", "write_toolchain")
 
 def _pto_isa_repository_impl(rctx):
-    fetch_tool_set(
+    write_toolchain(
         rctx,
-        tool_set = "isa",
         rule_file = Label("//toolchains/pto_isa:toolchain.bzl"),
         rule_name = "pto_isa_toolchain",
+        version = fetch_tool_set(rctx, "isa"),
     )
 
 pto_isa_repository = repository_rule(

@@ -1,13 +1,13 @@
 """The repository that holds a downloaded ptoas. It is fetched when a build selects the toolchain, not before."""
 
-load("//toolchains/private:fetch.bzl", "fetch_tool_set")
+load("//toolchains/private:fetch.bzl", "fetch_tool_set", "write_toolchain")
 
 def _ptoas_repository_impl(rctx):
-    fetch_tool_set(
+    write_toolchain(
         rctx,
-        tool_set = "ptoas",
         rule_file = Label("//toolchains/ptoas:toolchain.bzl"),
         rule_name = "ptoas_toolchain",
+        version = fetch_tool_set(rctx, "ptoas"),
     )
 
 ptoas_repository = repository_rule(

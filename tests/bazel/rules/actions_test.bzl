@@ -2,7 +2,7 @@
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("@rules_python//python:py_library.bzl", "py_library")
-load("//rules:defs.bzl", "pypto_kernel")
+load("//rules:defs.bzl", "pypto_bundle", "pypto_kernel")
 load("//rules:providers.bzl", "PyptoBundleInfo", "PyptoKernelInfo")
 load("//toolchains/gcc:toolchain.bzl", "gcc_toolchain")
 load("//toolchains/pto_isa:toolchain.bzl", "pto_isa_toolchain")
@@ -28,6 +28,8 @@ _STEPS = {
     "PyptoDescribe": ["pypto.toolchain", "describe"],
     "PyptoGenerate": ["pypto.build", "generate"],
     "PyptoSeal": ["pypto.build", "seal"],
+    "PyptoSelect": ["rules/private/select_pto.py"],
+    "PyptoVerify": ["rules/private/verify.py"],
 }
 
 def _actions(env):
@@ -42,7 +44,7 @@ def _steps_test_impl(ctx):
     asserts.equals(env, sorted(_STEPS), sorted(actions))
     for mnemonic, step in _STEPS.items():
         argv = actions[mnemonic].argv
-        asserts.equals(env, ["-I", "-S", "-B", "-X", "utf8", "rules/private/step.py"] + step, argv[1:9])
+        asserts.equals(env, ["-I", "-S", "-B", "-X", "utf8", "rules/private/step.py"] + step, argv[1:7 + len(step)])
         asserts.equals(env, _ENVIRONMENT, actions[mnemonic].env)
         asserts.equals(env, [], [word for word in argv if word.startswith("/") or "=/" in word])
     return analysistest.end(env)
@@ -79,21 +81,61 @@ def _outputs_test_impl(ctx):
     asserts.equals(env, [_PACKAGE + "/kernel_under_test.bundle"], [file.short_path for file in bundles])
     asserts.equals(env, [True], [file.is_directory for file in bundles])
     asserts.equals(env, bundles, target[DefaultInfo].default_runfiles.files.to_list())
-    asserts.equals(env, bundles[0], target[PyptoBundleInfo].bundle)
+    asserts.equals(env, {"Ascend910B": bundles[0]}, target[PyptoBundleInfo].bundles)
     kernel = target[PyptoKernelInfo]
     asserts.equals(env, [kernel], target[PyptoBundleInfo].kernels.to_list())
     asserts.equals(env, ("tests.bazel.rules.kernel", "attention", "Ascend910B", "sim"), (kernel.module, kernel.entry, kernel.backend_type, kernel.execution_mode))
     asserts.equals(env, [kernel.generated], target[OutputGroupInfo].generated.to_list())
+    asserts.equals(env, [kernel.assembled], target[OutputGroupInfo].cpp.to_list())
     asserts.equals(env, [kernel.ready], target[OutputGroupInfo].objects.to_list())
-    digest = target[PyptoBundleInfo].digest
+    asserts.equals(env, [_PACKAGE + "/kernel_under_test.pypto/pto"], [file.short_path for file in target[OutputGroupInfo].pto.to_list()])
+    asserts.equals(env, 1, len(target[OutputGroupInfo]._validation.to_list()))
+    digest = target[PyptoBundleInfo].digests["Ascend910B"]
     asserts.equals(env, _PACKAGE + "/kernel_under_test.bundle.digest", digest.short_path)
     asserts.equals(env, [digest, kernel.request, kernel.descriptor], target[OutputGroupInfo].manifest.to_list())
+    return analysistest.end(env)
+
+def _identity_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    seal = _actions(env)["PyptoSeal"].argv
+    asserts.equals(env, ["content"], _after(seal, "--cache-identity"))
+    asserts.equals(env, ["1"], _after(seal, "--cache-strict"))
+    asserts.equals(env, ["release-7"], _after(seal, "--cache-epoch"))
+    describe = _actions(env)["PyptoDescribe"].argv
+    asserts.equals(env, ["content"], _after(describe, "--cache-identity"))
+    asserts.equals(env, ["1"], _after(describe, "--cache-strict"))
+    return analysistest.end(env)
+
+def _bundle_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    info = analysistest.target_under_test(env)[PyptoBundleInfo]
+    asserts.equals(
+        env,
+        {
+            "Ascend910B": _PACKAGE + "/two_families.bundle/Ascend910B",
+            "Ascend950": _PACKAGE + "/two_families.bundle/Ascend950",
+        },
+        {backend_type: bundle.short_path for backend_type, bundle in info.bundles.items()},
+    )
+
+    # The kernel that names a family itself is sealed once, the other one for both.
+    asserts.equals(
+        env,
+        [("attention", "Ascend910B"), ("open", "Ascend910B"), ("open", "Ascend950")],
+        sorted([(kernel.entry, kernel.backend_type) for kernel in info.kernels.to_list()]),
+    )
     return analysistest.end(env)
 
 _steps_test = analysistest.make(_steps_test_impl, config_settings = _WITH_FAKE_TOOLS)
 _generate_test = analysistest.make(_generate_test_impl, config_settings = _WITH_FAKE_TOOLS)
 _tools_test = analysistest.make(_tools_test_impl, config_settings = _WITH_FAKE_TOOLS)
 _outputs_test = analysistest.make(_outputs_test_impl, config_settings = _WITH_FAKE_TOOLS)
+_bundle_test = analysistest.make(_bundle_test_impl, config_settings = _WITH_FAKE_TOOLS)
+_identity_test = analysistest.make(_identity_test_impl, config_settings = _WITH_FAKE_TOOLS | {
+    str(Label("//rules:cache_epoch")): "release-7",
+    str(Label("//rules:cache_identity")): "content",
+    str(Label("//rules:cache_strict")): True,
+})
 
 def _fake_tool_set(name, tool_set, rule):
     rule(
@@ -137,12 +179,30 @@ def actions_test_suite(name):
         },
         deps = ["helpers"],
     )
+    pypto_kernel(
+        name = "open_kernel",
+        src = "kernel.py",
+        entry = "open",
+        tags = ["manual"],
+    )
+    pypto_bundle(
+        name = "two_families",
+        backend_types = ["Ascend910B", "Ascend950"],
+        kernels = ["kernel_under_test", "open_kernel"],
+        tags = ["manual"],
+    )
     cases = {
+        "bundle_test": _bundle_test,
         "generate_test": _generate_test,
+        "identity_test": _identity_test,
         "outputs_test": _outputs_test,
         "steps_test": _steps_test,
         "tools_test": _tools_test,
     }
     for case, test in cases.items():
-        test(name = case, size = "small", target_under_test = "kernel_under_test")
+        test(
+            name = case,
+            size = "small",
+            target_under_test = "two_families" if case == "bundle_test" else "kernel_under_test",
+        )
     native.test_suite(name = name, tests = cases.keys())

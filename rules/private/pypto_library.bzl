@@ -1,0 +1,53 @@
+"""The rule `pypto_library`."""
+
+load("@rules_python//python:py_info.bzl", "PyInfo")
+load("//rules/private:actions.bzl", "STEP_ATTRS", "check_sources")
+load("//rules/private/providers:sources_info.bzl", "PyptoSourcesInfo")
+
+def _import_path(ctx, folder):
+    parts = [ctx.label.repo_name or ctx.workspace_name, ctx.label.package, folder]
+    path = "/".join([part for part in parts if part and part != "."])
+    if ".." in path.split("/"):
+        fail("imports = ['{}'] of {} leads out of the package".format(folder, ctx.label))
+    return path
+
+def _pypto_library_impl(ctx):
+    dependencies = [dep[PyInfo] for dep in ctx.attr.deps]
+    sources = depset(ctx.files.srcs, transitive = [dep.transitive_sources for dep in dependencies])
+    imports = depset(
+        [_import_path(ctx, folder) for folder in ctx.attr.imports],
+        transitive = [dep.imports for dep in dependencies],
+    )
+    checked = ctx.actions.declare_file(ctx.label.name + ".pypto/checked")
+    check_sources(ctx, own = ctx.files.srcs, sources = sources, imports = imports, checked = checked)
+    runfiles = ctx.runfiles(ctx.files.srcs).merge_all([dep[DefaultInfo].default_runfiles for dep in ctx.attr.deps])
+    return [
+        DefaultInfo(files = depset(ctx.files.srcs), runfiles = runfiles),
+        OutputGroupInfo(_validation = depset([checked])),
+        PyInfo(imports = imports, transitive_sources = sources),
+        PyptoSourcesInfo(direct_sources = depset(ctx.files.srcs), sources = sources, imports = imports),
+        coverage_common.instrumented_files_info(ctx, dependency_attributes = ["deps"], source_attributes = ["srcs"]),
+    ]
+
+pypto_library = rule(
+    implementation = _pypto_library_impl,
+    attrs = STEP_ATTRS | {
+        "deps": attr.label_list(
+            providers = [PyInfo],
+            doc = "Libraries (`pypto_library` or `py_library`) whose modules `srcs` import. `pypto` itself needs no mention.",
+        ),
+        "imports": attr.string_list(
+            doc = "Folders of the package that modules are imported from, besides the root of the repository.",
+        ),
+        "srcs": attr.label_list(
+            mandatory = True,
+            allow_files = [".py"],
+            doc = "The Python files.",
+        ),
+    },
+    doc = """Python files with kernels, parts of kernels or constants that several kernels share.
+
+It may stand wherever a `py_library` may. Unlike that, it is checked when it is built (output group `_validation`): its
+files must be Python that imports only `pypto`, the standard library and modules of `deps`, since a build offers nothing else.""",
+    provides = [PyInfo, PyptoSourcesInfo],
+)
