@@ -31,7 +31,8 @@ def assemble(generated: Path, toolchain: Toolchain, out: Path, *, jobs: int | No
     def one(kernel: Mapping[str, Any]) -> bytes:
         return assemble_kernel((generated / kernel["pto"]).read_bytes(), kernel, toolchain)
 
-    for kernel, text in zip(config["kernels"], run_all(one, config["kernels"], jobs), strict=True):
+    kernels = [kernel for kernel in config["kernels"] if "pto" in kernel]
+    for kernel, text in zip(kernels, run_all(one, kernels, jobs), strict=True):
         write_file(root, kernel["cpp"], text)
 
 

@@ -183,11 +183,12 @@ def _user_errors() -> tuple[type[Exception], ...]:
 
 def _generate(arguments: argparse.Namespace) -> None:
     from pypto.build.entry import load_entry
-    from pypto.build.generate import generate, request_record
+    from pypto.build.generate import generate, pack_sources, request_record
     from pypto.build.options import coerce_options
     from pypto.build.specialize import parse_tensor_text, specialize
     from pypto.language.signature import Signature
     from pypto.language.source import collect
+    from pypto.runtime._artifact_sources import UnsupportedArtifactInput, following_links
 
     options = coerce_options(
         {
@@ -198,9 +199,15 @@ def _generate(arguments: argparse.Namespace) -> None:
     )
     tensors = {name: parse_tensor_text(name, text) for name, text in _once("--tensor", arguments.tensor).items()}
     entry = load_entry(arguments.module, arguments.entry, arguments.import_root)
-    closure = collect(entry)
-    specialization = specialize(entry.qualname, Signature.of(entry).params, tensors, options)
-    generate(closure, specialization, arguments.out)
+    # Whoever runs steps one by one, Bazel in the first place, hands every input over as a link.
+    with following_links():
+        closure = collect(entry)
+        specialization = specialize(entry.qualname, Signature.of(entry).params, tensors, options)
+        program = generate(closure, specialization, arguments.out)
+        try:
+            pack_sources(program, arguments.out)
+        except UnsupportedArtifactInput as error:
+            raise BuildError(f"the hand-written source of a kernel cannot be packed: {error}") from None
     arguments.request.parent.mkdir(parents=True, exist_ok=True)
     arguments.request.write_bytes(request_record(closure, specialization).to_bytes())
 

@@ -40,7 +40,7 @@ def compile_(
     config = read_config(generated)
 
     def read(name: str) -> bytes:
-        folder = assembled if any(name == kernel["cpp"] for kernel in config["kernels"]) else generated
+        folder = assembled if any(name == kernel.get("cpp") for kernel in config["kernels"]) else generated
         return (folder / name).read_bytes()
 
     compiled = compile_binaries(config, binary_paths(config), read, toolchain, jobs=jobs)
@@ -49,7 +49,8 @@ def compile_(
     for name in generated_files(config):
         copy_file(generated / name, root, name)
     for kernel in config["kernels"]:
-        copy_file(assembled / kernel["cpp"], root, kernel["cpp"])
+        if "cpp" in kernel:
+            copy_file(assembled / kernel["cpp"], root, kernel["cpp"])
     for name, data in binaries.items():
         write_file(root, name, data)
     write_file(root, BINARY_MANIFEST, write_manifest(KernelConfig.from_record(config), binaries))
@@ -87,6 +88,18 @@ def compile_binaries(
                 source, {source: read(source)}, name=config["entry"], runtime=config["runtime"]
             )
         kernel = kernels[path]
+        if "extern" in kernel:
+            # Hand-written code is compiled as it is, behind the declarations that every kernel object needs.
+            around = f"{kernel['name']}.cpp"
+            files = {name: read(name) for name in kernel["extern"]["files"]}
+            files[around] = f'#include "pypto/kernel.h"\n#include "{kernel["source"]}"\n'.encode()
+            return compiler.compile_incore(
+                around,
+                files,
+                core=kernel["core"],
+                name=kernel["name"],
+                include_dirs=kernel["extern"]["include_dirs"],
+            )
         return compiler.compile_incore(
             kernel["source"],
             {name: read(name) for name in (kernel["source"], kernel["cpp"])},

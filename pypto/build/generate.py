@@ -118,6 +118,19 @@ def generate(closure: SourceClosure, specialization: Specialization, out: Path) 
     return program
 
 
+def pack_sources(program: Program, directory: Path) -> None:
+    """Pack the hand-written sources of a generated directory into it, so that it needs nothing outside of itself.
+
+    Raises:
+        UnsupportedArtifactInput: a source needs something that cannot be packed; the directory is as it was.
+        OSError: a file cannot be read or written.
+    """
+    if any(function.extern is not None for function in program.functions.values()):
+        from pypto.runtime._artifact_sources import package_generated_sources
+
+        package_generated_sources(directory, "single_chip")
+
+
 def request_record(closure: SourceClosure, specialization: Specialization) -> RequestRecord:
     """The request record that belongs to what `generate` writes."""
     return RequestRecord(specialization.entry, source_digest(closure.record()), specialization.record())

@@ -37,7 +37,8 @@ def generated_files(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Every file of the generated directory that this configuration belongs to, sorted."""
     files = {CONFIG, config["orchestration"]["source"]}
     for kernel in config["kernels"]:
-        files |= {kernel["pto"], kernel["source"]}
+        extern = kernel.get("extern")
+        files |= {kernel["pto"], kernel["source"]} if extern is None else set(extern["files"])
     return tuple(sorted(files))
 
 
@@ -45,7 +46,7 @@ def ready_files(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Every file of the READY directory that this configuration belongs to, sorted."""
     files = {*generated_files(config), BINARY_MANIFEST, config["orchestration"]["binary"]}
     for kernel in config["kernels"]:
-        files |= {kernel["cpp"], kernel["binary"]}
+        files |= {kernel["binary"], *([kernel["cpp"]] if "cpp" in kernel else [])}
     return tuple(sorted(files))
 
 

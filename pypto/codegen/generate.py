@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pypto._identity.records import canonical_json
-from pypto.codegen.incore import Kernel, print_kernel
+from pypto.codegen.incore import print_kernel
 from pypto.codegen.orchestration import print_orchestration
 from pypto.codegen.rewrites import prepared
+from pypto.codegen.tensors import TaskArguments, task_arguments
 from pypto.codegen.wrapper import print_wrapper
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import Function, Param, Program
+from pypto.ir.nodes import CoreType, ExternSource, Function, Param, Program
 from pypto.ir.types import TensorType
 
 SCHEMA = 1
@@ -32,14 +33,18 @@ def generate(program: Program, backend_type: str, execution_mode: str) -> dict[s
         IRError: something in the program has no lowering; the error has its place in the source.
     """
     files: dict[str, bytes] = {}
-    kernels: dict[str, tuple[int, Function, Kernel]] = {}
+    kernels: dict[str, tuple[int, Function, TaskArguments]] = {}
     entries: list[dict[str, Any]] = []
     for number, source in enumerate(program.incore_functions()):
         if source.core is None:
             raise IRError(f"internal: {source.name} has no core type", source.loc)
+        if source.extern is not None:
+            kernels[source.name] = (number, source, task_arguments(source))
+            entries.append(_extern_entry(number, source, source.core, source.extern))
+            continue
         function = prepared(source)
         kernel = print_kernel(function, backend_type)
-        kernels[function.name] = (number, function, kernel)
+        kernels[function.name] = (number, function, kernel.arguments)
         core, name = source.core.value, function.name
         entry: dict[str, Any] = {
             "id": number,
@@ -57,9 +62,7 @@ def generate(program: Program, backend_type: str, execution_mode: str) -> dict[s
         files[entry["source"]] = print_wrapper(function, kernel).encode()
     main = program.entry_function
     orchestration = f"orchestration/{main.name}.cpp"
-    files[orchestration] = print_orchestration(
-        main, {name: (number, function, kernel.arguments) for name, (number, function, kernel) in kernels.items()}
-    ).encode()
+    files[orchestration] = print_orchestration(main, kernels).encode()
     config = {
         "schema": SCHEMA,
         "entry": main.name,
@@ -75,6 +78,20 @@ def generate(program: Program, backend_type: str, execution_mode: str) -> dict[s
     }
     files["kernel_config.json"] = canonical_json(config)
     return dict(sorted(files.items()))
+
+
+def _extern_entry(number: int, function: Function, core: CoreType, code: ExternSource) -> dict[str, Any]:
+    """A kernel whose code is not generated; its paths lead out of the directory until its sources are packed."""
+    return {
+        "id": number,
+        "name": function.name,
+        "core": core.value,
+        "source": code.source,
+        "binary": f"prebuilt/kernels/{function.name}.so",
+        "extern": {"include_dirs": list(code.include_dirs), "files": []},
+        "repairs": {},
+        "ops": [],
+    }
 
 
 def _described(param: Param) -> dict[str, Any]:

@@ -127,6 +127,19 @@ class Param:
         return self.value.type
 
 
+@dataclass(frozen=True)
+class ExternSource:
+    """Hand-written C++ that takes the place of an incore function's body.
+
+    Attributes:
+        source: its file.
+        include_dirs: folders for its includes, in order.
+    """
+
+    source: str
+    include_dirs: tuple[str, ...] = ()
+
+
 @dataclass(eq=False)
 class Function:
     """One function of a program.
@@ -135,6 +148,7 @@ class Function:
         name: unique in the program; a C identifier.
         core: core type of an incore function, set by core inference; ``None`` for orchestration.
         returns: indices of the parameters that the entry returns.
+        extern: where its code is, for an incore function without a body, which has its core type from the start.
     """
 
     name: str
@@ -144,6 +158,7 @@ class Function:
     core: CoreType | None = None
     returns: tuple[int, ...] = ()
     loc: Loc | None = None
+    extern: ExternSource | None = None
 
 
 @dataclass(eq=False)

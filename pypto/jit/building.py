@@ -7,12 +7,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pypto.build.generate import generate
+from pypto.build.generate import generate, pack_sources
 from pypto.build.layout import copy_file, generated_files, read_config, ready_files, write_file
 from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
 from pypto.jit.private import private_parent
 from pypto.jit.request import Request
 from pypto.jit.stats import count, timing
+from pypto.runtime._include_scan import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
@@ -54,12 +55,18 @@ def build_private(request: Request) -> CompiledKernel:
     """Generate in a private directory that stays as long as anybody wants it."""
     parent = private_parent(request.policy.root)
     directory = new_private_directory(parent, request.function.name)
+    packed = True
     try:
         program = run_generation(request, directory / "generated")
+        try:
+            pack_sources(program, directory / "generated")
+        except UnsupportedArtifactInput:
+            # Compiled where its sources stand, and looked at anew by the next request.
+            packed = False
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return private_kernel(request, directory, program)
+    return private_kernel(request, directory, program, reusable=packed)
 
 
 def private_kernel(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar, overload
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from pypto.ir.nodes import FunctionKind
 from pypto.jit.function import JITFunction
 from pypto.language.errors import OutsideKernelError
 from pypto.language.source import KernelSource
+
+if TYPE_CHECKING:
+    from pypto.jit.extern import ExternFunction
 
 Marked = TypeVar("Marked", bound=KernelSource)
 
@@ -73,9 +77,28 @@ class Jit:
         """Not supported yet."""
         raise _not_supported("host", "distributed programs cannot be compiled")
 
-    def extern(self, *_function: Any, **_options: Any) -> NoReturn:
-        """Not supported yet."""
-        raise _not_supported("extern", "write the kernel with @pl.jit.incore")
+    def extern(
+        self,
+        *,
+        core_type: str,
+        source: str | os.PathLike[str] | None = None,
+        aic_source: str | os.PathLike[str] | None = None,
+        aiv_source: str | os.PathLike[str] | None = None,
+        include_dirs: Sequence[str | os.PathLike[str]] | None = None,
+        dual_aiv_dispatch: bool = False,
+    ) -> Callable[[Callable[..., Any]], ExternFunction]:
+        """Mark a stub for a device kernel that is written in C++; see `pypto.jit.extern.ExternFunction`.
+
+        Args:
+            core_type: ``aic``, ``aiv`` or ``mixed``; a mixed kernel is one task on each, the AIC's first.
+            source: the C++ file, relative to the file of the stub; for ``mixed`` it is compiled for both cores.
+            aic_source, aiv_source: one file for each core, for ``mixed``.
+            include_dirs: folders for its includes, in order, relative to the file of the stub.
+            dual_aiv_dispatch: not supported yet.
+        """
+        from pypto.jit.extern import extern
+
+        return extern(core_type, source, aic_source, aiv_source, include_dirs, dual_aiv_dispatch)
 
 
 jit = Jit()

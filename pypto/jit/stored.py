@@ -27,6 +27,7 @@ from pypto.jit.private import private_parent
 from pypto.jit.records import keep_records
 from pypto.jit.request import Request
 from pypto.jit.stats import count, count_bypass, timing
+from pypto.runtime._include_scan import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
@@ -95,13 +96,19 @@ class StoredRequest:
         parent = private_parent(request.policy.root)
 
         def builder(directory: Path) -> Program:
+            from pypto.build.generate import pack_sources
             from pypto.jit.building import new_private_directory, run_generation
 
             program = run_generation(request, directory)
-            if request.sources_changed():
+            try:
+                pack_sources(program, directory)
+                reason = "sources changed while the kernel was being built" if request.sources_changed() else None
+            except UnsupportedArtifactInput as unsupported:
+                reason = f"hand-written sources cannot be packed: {unsupported}"
+            if reason is not None:
                 kept = new_private_directory(parent, request.function.name)
                 shutil.move(directory, kept / "generated")
-                raise _StaysPrivate("sources changed while the kernel was being built", kept, program)
+                raise _StaysPrivate(reason, kept, program)
             return program
 
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)

@@ -18,11 +18,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pypto.ir.nodes import FunctionKind, Loc
+from pypto.ir.nodes import CoreType, ExternSource, FunctionKind, Loc
 from pypto.ir.types import DType, DynDim
 from pypto.language.errors import CompileError, KernelNameError, KernelSyntaxError
 from pypto.language.scan import OutsideName, scan
 from pypto.language.stubs import Operation
+
+
+@dataclass(frozen=True)
+class ExternPart:
+    """The hand-written code of a function for one core.
+
+    Attributes:
+        suffix: what its kernel's name has behind the function's.
+    """
+
+    suffix: str
+    core: CoreType
+    code: ExternSource
 
 
 class KernelSource:
@@ -73,6 +86,14 @@ class KernelSource:
             KernelSyntaxError: the source cannot be found.
         """
         return _locate(self.function, self._module_lines)
+
+    def parts(self) -> tuple[ExternPart, ...]:
+        """Hand-written code in place of the body, one part for each core; always the same objects, none in general."""
+        return ()
+
+    def captured(self) -> dict[str, Any]:
+        """Further values that the source digest covers, read now."""
+        return {}
 
     @functools.cached_property
     def outside_names(self) -> tuple[OutsideName, ...]:
@@ -263,6 +284,7 @@ def _visit(kernel: KernelSource, done: dict[int, FunctionSource]) -> None:
         key = ".".join(path)
         if key not in values:
             values[key] = _snapshot(kernel, name, key, value)
+    values.update(kernel.captured())
     for value in list(values.values()):
         reached = isinstance(value, KernelSource) and value.kind is not FunctionKind.ORCHESTRATION
         if reached and id(value) not in done:

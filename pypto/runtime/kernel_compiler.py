@@ -88,6 +88,7 @@ class KernelCompiler:
         core: Literal["aic", "aiv"],
         name: str,
         bfloat16: bool = False,
+        include_dirs: Sequence[str] = (),
     ) -> Compiled:
         """The binary of one incore kernel: a shared object for the simulator, a linked program for a device.
 
@@ -97,6 +98,7 @@ class KernelCompiler:
             core: core type; decides what the instructions may do.
             name: the kernel, for messages.
             bfloat16: the kernel uses bfloat16.
+            include_dirs: further folders for includes, in order: of ``files``, or absolute.
 
         Raises:
             FileNotFoundError: a file of this package that the kernel is compiled with is missing.
@@ -109,6 +111,7 @@ class KernelCompiler:
 
         stage = f"compile {name}"
         _require(self.target.kernel_sources(), stage)
+        includes = ("w", *(folder if folder.startswith("/") else f"w/{folder}" for folder in include_dirs))
         if not self.target.is_device:
             command = gcc_compile_incore(
                 self._toolchain,
@@ -116,7 +119,7 @@ class KernelCompiler:
                 _OUTPUT,
                 core=core,
                 architecture=self.target.simulated,
-                includes=("w",),
+                includes=includes,
                 bfloat16=bfloat16,
                 dependencies=_DEPENDENCIES,
             )
@@ -127,7 +130,7 @@ class KernelCompiler:
             _OBJECT,
             architecture=self.target.aicore[core],
             a5=self.target.simulated == "A5",
-            includes=("w",),
+            includes=includes,
             dependencies=_DEPENDENCIES,
         )
         linked = lld_link(self._toolchain, _OBJECT, _OUTPUT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import CoreType, Function, Op, Program
+from pypto.ir.nodes import Block, CoreType, Function, Op, Program, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import MemorySpace, TileType
 
@@ -17,7 +17,8 @@ def infer_cores(program: Program) -> None:
         IRError: a function mixes matrix and vector work; says how to split it.
     """
     for function in program.incore_functions():
-        function.core = _core(function)
+        if function.extern is None:
+            function.core = _core(function)
 
 
 def _core(function: Function) -> CoreType:
@@ -42,6 +43,22 @@ def core_of(op: Op) -> CoreType | None:
         if isinstance(value.type, TileType) and value.type.memory is not None:
             return CoreType.AIV if value.type.memory is MemorySpace.Vec else CoreType.AIC
     return None
+
+
+def crosses(op: Op, value: Value) -> bool:
+    """Whether an operation uses a tile that can only reach it through global memory."""
+    known = definition(op.name)
+    if not op.name.startswith("tile.") or not isinstance(value.type, TileType):
+        return False
+    return any(v is value and known.operand(i).crosses(value.type.memory) for i, v in enumerate(op.operands))
+
+
+def mixes(block: Block) -> bool:
+    """Whether a block cannot run as one task: two kinds of work, or tiles that have to go through global memory."""
+    ops = list(block.walk())
+    return len({c for c in map(core_of, ops) if c is not None}) > 1 or any(
+        crosses(o, v) for o in ops for v in o.operands
+    )
 
 
 def _mixed(function: Function, earlier: Op, later: Op, earlier_core: CoreType, later_core: CoreType) -> str:

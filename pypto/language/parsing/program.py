@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from pypto.ir.builder import Builder
-from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Param, Program, Value
+from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
 from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
 from pypto.language.errors import KernelTypeError
 from pypto.language.parsing.frame import Frame
@@ -15,7 +15,7 @@ from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_t
 from pypto.language.parsing.splicing import splice
 from pypto.language.parsing.statements import Statements
 from pypto.language.signature import ArgSpec, Signature, SignatureParam
-from pypto.language.source import FunctionSource, KernelSource, SourceClosure
+from pypto.language.source import ExternPart, FunctionSource, KernelSource, SourceClosure
 
 # The types of a function's parameters; a run-time dimension of an argument counts as dynamic.
 _Key = tuple[int, tuple[Type, ...]]
@@ -69,6 +69,12 @@ class ProgramParser:
             value, type = _argument(frame, target, param, model, place)
             operands.append(value)
             types.append(type)
+        parts = target.parts()
+        if parts:
+            for part in parts:
+                name = self._extern(target, part, signature, types).name
+                frame.op("func.call", operands, node, callee=name)
+            return ResultsOfNothing(target.name)
         key = (id(target), tuple(types))
         function = self._done.get(key)
         if function is None:
@@ -81,6 +87,22 @@ class ProgramParser:
         if not results:
             return ResultsOfNothing(target.name)
         return results[0] if len(results) == 1 else results
+
+    def _extern(self, kernel: KernelSource, part: ExternPart, signature: Signature, types: list[Type]) -> Function:
+        """The function of hand-written code for these argument types; it has no body."""
+        key = (id(part), tuple(types))
+        function = self._done.get(key)
+        if function is None:
+            _check_stub(kernel)
+            name = self._new_name(kernel.name + part.suffix)
+            loc = kernel.text.loc(kernel.text.name)
+            body = Block([], [Op("scf.return", [], [], {}, [], loc)])
+            params = [
+                Param(Value(p.name, type, body), p.direction) for p, type in zip(signature.params, types, strict=True)
+            ]
+            function = Function(name, kernel.kind, params, body, part.core, loc=loc, extern=part.code)
+            self.functions[name] = self._done[key] = function
+        return function
 
     def _new_name(self, name: str) -> str:
         base = re.sub(r"[^A-Za-z0-9_]", "_", name)
@@ -102,6 +124,17 @@ class ProgramParser:
         frame.env.update({p.name: p.value for p in params})
         function.returns = Statements(frame, kernel.text.node.body).parse()
         return function
+
+
+def _check_stub(kernel: KernelSource) -> None:
+    body = kernel.text.node.body
+    if ast.get_docstring(kernel.text.node) is not None:
+        body = body[1:]
+    ellipsis = len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    if not ellipsis or body[0].value.value is not ...:  # type: ignore[attr-defined]
+        raise kernel.text.error(
+            f"{kernel.name} stands for hand-written C++, so its body must be `...`", (body or [kernel.text.node])[0]
+        )
 
 
 def _entry_type(kernel: KernelSource, param: SignatureParam, given: ArgSpec | None) -> Type:

@@ -107,7 +107,8 @@ class Builds:
         root = new_directory(out)
         for name in generated_files(config):
             copy_file(generated / name, root, name)
-        write_file(root, "prebuilt/orchestration/main.so", b"binary")
+        for part in (config["orchestration"], *config["kernels"]):
+            write_file(root, part["binary"], b"binary")
         write_file(root, "binary_manifest.json", b"{}")
         return self.uncovered
 

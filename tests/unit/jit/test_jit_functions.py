@@ -44,7 +44,7 @@ def test_a_device_kernel_is_not_called_from_python(kernels: ModuleType) -> None:
         kernels.scale(1, 2)
 
 
-@pytest.mark.parametrize("name", ["host", "extern"])
+@pytest.mark.parametrize("name", ["host"])
 def test_what_is_not_supported_says_so_at_the_decorator(name: str) -> None:
     decorator = getattr(pl.jit, name)
     with pytest.raises(NotImplementedError, match=rf"@pl\.jit\.{name} is not supported yet: "):
