@@ -151,7 +151,8 @@ def _differences(part: str, path: tuple[str, ...], before: Any, after: Any) -> I
             yield from _differences(part, (*path, name), one.get(name, ABSENT), other.get(name, ABSENT))
         if one or other:
             return
-    meaning = "a field that this pypto does not know" if known is None else known[1].meaning
+    named = next((field for field in _fields() if field.holds(part, path)), None) if known is None else known[1]
+    meaning = "a field that this pypto does not know" if named is None else named.meaning
     yield Difference(part, path, before, after, meaning)
 
 

@@ -38,7 +38,11 @@ class Field:
 
     def matches(self, part: str, path: tuple[str, ...]) -> bool:
         """Whether this is the field at a path of a part's view."""
-        steps = self.path.split(".")
+        return len(self.path.split(".")) == len(path) and self.holds(part, path)
+
+    def holds(self, part: str, path: tuple[str, ...]) -> bool:
+        """Whether the path is this field's, or that of something it stands in: an empty mapping has no fields."""
+        steps = self.path.split(".")[: len(path)]
         return (
             part == self.part
             and len(steps) == len(path)

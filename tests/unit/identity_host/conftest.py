@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from host_world import World
+
+# The frame of the truth table is shared by both worlds.
+sys.path.insert(0, str(Path(__file__).parents[1] / "identity"))
 
 
 @pytest.fixture

@@ -124,6 +124,16 @@ class World:
         self.add_gcc()
         program(self.bin / "ptoas", "ptoas")
 
+    @classmethod
+    def attach(cls, folder: Path) -> World:
+        """The world that another process made in `folder`; its g++ is the one on the `PATH` of that process."""
+        world = cls.__new__(cls)
+        world.folder, world.bin, world.cwd = folder, folder / "bin", folder / "cwd"
+        world.answers = Answers(world.cwd, dict(os.environ))
+        helpers = {helper: str(folder / "gcc" / helper) for helper in ("as", "cc1plus", "collect2", "ld")}
+        world.answer_gcc(world.bin / "g++", Gcc(str(folder / "gcc/driver"), helpers))
+        return world
+
     def package(self, name: str, runtime: str = "", source: str = "") -> Path:
         """A package of two files, as `pypto` would be."""
         write(self.folder / name / "__init__.py", source)
