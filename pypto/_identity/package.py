@@ -32,6 +32,7 @@ PACKAGE_FILES = (
 """(component, pattern) of every file that takes part; the first pattern that fits decides. `**/` spans folders."""
 
 _MAX_DEPTH = 32
+_CHUNK = 1 << 18
 
 
 def default_package_root() -> Path:
@@ -43,7 +44,8 @@ def component_of(relative: str) -> str | None:
     """`pypto` or `runtime` for a file, by its path inside the package (with `/`); None when it does not count."""
     if any(part == "__pycache__" or part.startswith(".") for part in relative.split("/")):
         return None
-    return next((component for component, pattern in _patterns() if pattern.fullmatch(relative)), None)
+    found = _pattern().fullmatch(relative)
+    return None if found is None else PACKAGE_FILES[int(found.lastgroup[1:])][0]  # type: ignore[index]
 
 
 def package_files(package_root: str | os.PathLike[str]) -> list[tuple[str, str]]:
@@ -78,12 +80,30 @@ def package_fingerprints(package_root: str | os.PathLike[str]) -> dict[str, Fing
 def _read_package(root: str) -> dict[str, str]:
     entries: dict[str, list[list[str]]] = {"pypto": [], "runtime": []}
     for component, relative in package_files(root):
-        data = Path(root, relative).read_bytes()
-        entries[component].append([relative, hashlib.sha256(data).hexdigest()])
+        entries[component].append([relative, _hash_file(f"{root}/{relative}")])
     for component, files in entries.items():
         if not files:
             raise ValueError(f"it has no files of {component}")
     return {name: digest_record({"component": name, "files": files}) for name, files in entries.items()}
+
+
+def _hash_file(path: str) -> str:
+    # Plain system calls, without the buffers of `open`: this is most of the time that an identity costs.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{path} is not a regular file")
+        digest = hashlib.sha256()
+        size = 0
+        while data := os.read(descriptor, _CHUNK):
+            digest.update(data)
+            size += len(data)
+    finally:
+        os.close(descriptor)
+    if size != status.st_size:
+        raise ValueError(f"{path} changed while it was being read")
+    return digest.hexdigest()
 
 
 def _walk(folder: str, relative: str, parents: tuple[tuple[int, int], ...]) -> Iterator[str]:
@@ -91,20 +111,23 @@ def _walk(folder: str, relative: str, parents: tuple[tuple[int, int], ...]) -> I
     identity = (status.st_dev, status.st_ino)
     if identity in parents or len(parents) > _MAX_DEPTH:
         raise ValueError(f"{folder} contains itself by a link")
-    for name in os.listdir(folder):
-        if name == "__pycache__" or name.startswith("."):
-            continue
-        path = os.path.join(folder, name)
-        below = f"{relative}/{name}" if relative else name
-        if stat.S_ISDIR(os.stat(path).st_mode):
-            yield from _walk(path, below, (*parents, identity))
-        else:
-            yield below
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name == "__pycache__" or name.startswith("."):
+                continue
+            below = f"{relative}/{name}" if relative else name
+            # A link's target decides; a broken link is a file that cannot be read.
+            if entry.is_dir():
+                yield from _walk(entry.path, below, (*parents, identity))
+            else:
+                yield below
 
 
 @functools.cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((component, re.compile(_regex(pattern))) for component, pattern in PACKAGE_FILES)
+def _pattern() -> re.Pattern[str]:
+    # One expression of all patterns; which one fitted is told by the group's name.
+    return re.compile("|".join(f"(?P<p{index}>{_regex(pattern)})" for index, (_, pattern) in enumerate(PACKAGE_FILES)))
 
 
 def _regex(pattern: str) -> str:
