@@ -79,3 +79,25 @@ def all_used(block: Block) -> set[int]:
 def last_op(block: Block) -> Op:
     """The operation that ends a block."""
     return block.ops[-1]
+
+
+def cloned(op: Op, mapping: dict[int, Value]) -> Op:
+    """A deep copy of an operation; ``mapping`` (by identity) replaces values and learns the copies of results."""
+    made = Op(op.name, [mapping.get(id(v), v) for v in op.operands], [], dict(op.attrs), [], op.loc)
+    made.regions = [cloned_block(region, mapping) for region in op.regions]
+    made.results = [_cloned_value(result, made, mapping) for result in op.results]
+    return made
+
+
+def cloned_block(block: Block, mapping: dict[int, Value]) -> Block:
+    """A deep copy of a block; see :func:`cloned`."""
+    made = Block()
+    made.args = [_cloned_value(arg, made, mapping) for arg in block.args]
+    made.ops = [cloned(op, mapping) for op in block.ops]
+    return made
+
+
+def _cloned_value(value: Value, owner: Op | Block, mapping: dict[int, Value]) -> Value:
+    made = Value(value.name, _mapped_type(value.type, mapping), owner)
+    mapping[id(value)] = made
+    return made

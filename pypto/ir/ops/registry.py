@@ -60,6 +60,14 @@ class Operand:
     dtypes: tuple[DType, ...] = ()
     variadic: bool = False
 
+    def takes(self, memory: MemorySpace | None) -> bool:
+        """Whether a tile in this memory may stand here, moved at most within its core."""
+        return not self.memory or memory in (None, *self.memory, *self.moved_from)
+
+    def crosses(self, memory: MemorySpace | None) -> bool:
+        """Whether a tile in this memory can be brought here through global memory, in another task."""
+        return not self.takes(memory) and memory in (MemorySpace.Acc, MemorySpace.Vec)
+
     def misplaced(self, memory: MemorySpace | None) -> str:
         """What to say about a tile in a memory where this operand cannot be."""
         text = f"{self.name} stands in {memory.value if memory else 'no memory'}, but must stand in "
@@ -203,11 +211,7 @@ class OpDef:
         if operand.dtypes and not isinstance(type, TensorType) and type.dtype not in operand.dtypes:
             names = ", ".join(d.name for d in operand.dtypes)
             raise call.error(f"{operand.name} has element type {type.dtype}, but must have one of {names}; use pl.cast")
-        if (
-            operand.memory
-            and isinstance(type, TileType)
-            and type.memory not in (None, *operand.memory, *operand.moved_from)
-        ):
+        if isinstance(type, TileType) and not operand.takes(type.memory) and not operand.crosses(type.memory):
             raise call.error(operand.misplaced(type.memory))
 
 

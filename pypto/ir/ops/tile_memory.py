@@ -8,9 +8,11 @@ from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, MemorySpace, TileType
 from pypto.ir.values import constant_of, same_value, simplified
 
 _VEC = (MemorySpace.Vec,)
+# Moves from an accumulator or between the kinds of cores go through global memory, as stores and loads.
 _MOVES = {
     MemorySpace.Mat: (MemorySpace.Left, MemorySpace.Right, MemorySpace.Bias),
-    MemorySpace.Vec: (MemorySpace.Vec,),
+    MemorySpace.Vec: (MemorySpace.Vec, MemorySpace.Mat),
+    MemorySpace.Acc: (MemorySpace.Vec, MemorySpace.Mat),
 }
 
 
@@ -89,7 +91,7 @@ def _move(call: Call) -> tuple[Type, ...]:
     source, wanted = call.tile(0), call.wanted_tile()
     if wanted.memory is None:
         raise call.error("needs a target memory")
-    allowed = _MOVES.get(source.memory, ()) if source.memory else (*_MOVES[MemorySpace.Mat], *_MOVES[MemorySpace.Vec])
+    allowed = _MOVES.get(source.memory, ()) if source.memory else tuple(MemorySpace)
     if wanted.memory not in allowed:
         here = source.memory.value if source.memory else "an unknown memory"
         can = ", ".join(m.value for m in allowed) or "nowhere; store it to a tensor instead"

@@ -6,16 +6,18 @@ from pypto.ir.nodes import Program
 from pypto.ir.passes.cleanup import remove_unused
 from pypto.ir.passes.core import infer_cores
 from pypto.ir.passes.memory import infer_memory
+from pypto.ir.passes.mixed import split_mixed
 from pypto.ir.passes.outline import outline_scopes
 from pypto.ir.verify import verify
 
 
 def run(program: Program, backend_type: str = "Ascend910B") -> Program:
-    """Outline scopes, infer memories and core types, clean up, verify; changes and returns ``program``.
+    """Split mixed work, outline scopes, infer memories and core types, clean up, verify; changes ``program``.
 
     Raises:
         IRError: something does not fit the hardware, with its place.
     """
+    split_mixed(program)
     outline_scopes(program)
     remove_unused(program)
     # Twice: a mixture of work has to be told before the memories that follow from it make no sense.

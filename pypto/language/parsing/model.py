@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import DType, DynDim, ScalarType, TensorType, TileType, Type
+from pypto.ir.types import DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Type
 from pypto.ir.values import same_value
 from pypto.language.source import Builtin, KernelSource, MathFunction
 from pypto.language.stubs import Operation
@@ -110,10 +110,12 @@ def same_type(a: Type, b: Type) -> bool:
     """
     if isinstance(a, TileType) and isinstance(b, TileType):
         memories = {m for m in (a.memory, b.memory) if m is not None}
+        # Results of vector and of matrix work meet in global memory.
+        handed_on = memories == {MemorySpace.Vec, MemorySpace.Acc}
         return (
             a.shape == b.shape
             and a.dtype == b.dtype
-            and len(memories) <= 1
+            and (len(memories) <= 1 or handed_on)
             and all(same_value(x, y) for x, y in zip(a.valid, b.valid, strict=True))
         )
     if isinstance(a, TensorType) and isinstance(b, TensorType):

@@ -93,6 +93,29 @@ class Language:
     max = staticmethod(max)
 
     @staticmethod
+    def matmul(left: Any, right: Any, a_trans: bool = False, b_trans: bool = False) -> Array:
+        a, b = plain(left), plain(right)
+        return Array((a.T if a_trans else a) @ (b.T if b_trans else b))
+
+    @classmethod
+    def matmul_acc(cls, acc: Array, left: Any, right: Any, init_cond: Any = False, **how: bool) -> Array:
+        product = cls.matmul(left, right, **how)
+        return product if init_cond else Array(acc.values + product.values)
+
+    @staticmethod
+    def store(tile: Array, offsets: list[int], tensor: Array) -> Array:
+        tensor.values[tuple(slice(o, o + s) for o, s in zip(offsets, tile.shape, strict=True))] = tile.values
+        return tensor
+
+    @staticmethod
+    def full(shape: list[int], dtype: Any, value: float) -> Array:
+        return Array(np.full(shape, float(value)))
+
+    @staticmethod
+    def move(tile: Array, target_memory: Any) -> Array:
+        return tile
+
+    @staticmethod
     def at(level: object) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
