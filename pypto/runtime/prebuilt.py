@@ -9,7 +9,7 @@ from pypto.runtime import shared_objects
 from pypto.runtime.abi import LoadedKernel, Orchestration
 from pypto.runtime.binary_manifest import check_loadable, validate_binaries
 from pypto.runtime.errors import DeviceUnavailable, LoadError
-from pypto.runtime.kernel_config import CONFIG_FILE, KernelConfig
+from pypto.runtime.kernel_config import CONFIG_FILE, MANIFEST_FILE, KernelConfig
 from pypto.runtime.places import Locate
 from pypto.runtime.program import CompiledProgram
 
@@ -61,6 +61,11 @@ def load_directory(directory: Path) -> CompiledProgram:
 
     files = {CONFIG_FILE: read(CONFIG_FILE)}
     config = KernelConfig.from_bytes(files[CONFIG_FILE], f"{directory / CONFIG_FILE}")
+    if not (directory / MANIFEST_FILE).is_file():
+        raise LoadError(
+            f"{directory} is not a READY directory: its binaries are not built, or a build of them did not end; "
+            "pypto.build.complete.complete(directory, pypto.toolchain.current()) builds them"
+        )
     files |= {name: read(name) for name in config.load_files}
     return load(files, output_dir=directory)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pypto.runtime import CompiledProgram, DeviceUnavailable, KernelCompiler, RunConfig, SimulatorCheckError
+from pypto.runtime import CompiledProgram, DeviceUnavailable, KernelCompiler, RunConfig, SimulatorCheckError, targets
 from pypto.runtime.elf import read_shared_object
 from pypto.runtime.kernel_compiler import CompilerOutputError
 from pypto.runtime.prebuilt import load
@@ -20,8 +20,9 @@ NATIVE = Path(__file__).parent / "native"
 
 @pytest.fixture(scope="module")
 def probe_binary(toolchain: Toolchain) -> bytes:
-    files = {"kernels/aiv/pto_probe.cpp": (NATIVE / "pto_probe.cpp").read_bytes()}
-    return KernelCompiler(toolchain).compile_incore("kernels/aiv/pto_probe.cpp", files, core="aiv", name="pto_probe").binary
+    source = "kernels/aiv/pto_probe.cpp"
+    files = {source: (NATIVE / "pto_probe.cpp").read_bytes()}
+    return KernelCompiler(toolchain).compile_incore(source, files, core="aiv", name="pto_probe").binary
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,14 @@ def test_a_binary_without_the_functions_is_refused(toolchain: Toolchain, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("script", "words"), [("exit 0", "wrote no out.so"), ("echo junk > $OUT; echo > w/out.d", "no ELF file")])
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 0", "wrote no out.so"),
+        ("echo junk > $OUT; echo > w/out.d", "no ELF file"),
+        ("echo junk > $OUT", "wrote no out.d"),
+    ],
+)
 def test_a_compiler_that_only_says_it_succeeded(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
@@ -144,7 +152,61 @@ def test_a_device_needs_cann(toolchain: Toolchain) -> None:
         KernelCompiler(toolchain, execution_mode="device")
 
 
-@pytest.mark.parametrize("path", ["../a.cpp", "/a.cpp", "", "out.so"])
+ORCHESTRATION = b'#include "pypto/orchestration.h"\nPYPTO_ORCHESTRATION([](pypto::Orchestrator&) {}, 0)\n'
+
+
+def test_files_that_nothing_identifies_are_named(toolchain: Toolchain, tmp_path: Path) -> None:
+    """The compiler's own list of what it read; the list changes no byte of the binary."""
+    outside = tmp_path / "outside dir"
+    outside.mkdir()
+    (outside / "own.h").write_text("// nothing\n")
+    compiler = KernelCompiler(toolchain)
+    plain = compiler.compile_orchestration("a.cpp", {"a.cpp": ORCHESTRATION}, name="f")
+    assert plain.uncovered == ()
+    text = f'#include "{outside}/own.h"\n#include "b.h"\n'.encode() + ORCHESTRATION
+    result = compiler.compile_orchestration("a.cpp", {"a.cpp": text, "b.h": b""}, name="f")
+    assert result.uncovered == (f"{outside}/own.h",)
+    with tools.private_root(toolchain) as root:
+        (root.work / "a.cpp").write_bytes(ORCHESTRATION)
+        root.run(tools.gcc_orchestration(toolchain, "w/a.cpp", "w/a.so", includes=("w",)), "compile without a list")
+        assert (root.work / "a.so").read_bytes() == plain.binary
+
+
+@pytest.mark.parametrize("kind", ["kernel", "orchestration"])
+def test_a_missing_auxiliary_source_stops_before_the_compiler(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """KC-35, KC-36, KC-56."""
+    missing = tmp_path / "gone.h"
+    present = getattr(targets.Target, f"{kind}_sources")
+    monkeypatch.setattr(targets.Target, f"{kind}_sources", lambda self: (*present(self), missing))
+    monkeypatch.setattr(tools, "run_tool", lambda *_, **__: pytest.fail("a compiler was called"))
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"{missing} is missing"):
+        if kind == "kernel":
+            compiler.compile_incore("a.cpp", {"a.cpp": b""}, core="aiv", name="f")
+        else:
+            compiler.compile_orchestration("a.cpp", {"a.cpp": b""}, name="f")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_limit_is_for_each_call(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KC-43, KC-47: every call of a tool is given the whole limit."""
+    seen: list[float | None] = []
+    real = tools.run_tool
+
+    def record(root: tools.PrivateRoot, command: tools.Command, stage: str, *, timeout: float | None = None) -> str:
+        seen.append(timeout)
+        return real(root, command, stage, timeout=timeout)
+
+    monkeypatch.setattr(tools, "run_tool", record)
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    for _ in range(2):
+        compiler.compile_orchestration("a.cpp", {"a.cpp": ORCHESTRATION}, name="f")
+    assert seen == [900.0, 900.0]
+
+
+@pytest.mark.parametrize("path", ["../a.cpp", "/a.cpp", "", "out.so", "out.o", "out.d"])
 def test_sources_stay_in_their_folder(toolchain: Toolchain, path: str) -> None:
     with pytest.raises(ValueError, match="a source cannot have the path"):
         KernelCompiler(toolchain).compile_orchestration(path, {path: b""}, name="f")

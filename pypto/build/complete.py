@@ -1,0 +1,85 @@
+"""Building the binaries of a program output directory in place, as often as its sources change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pypto.build.compile_ import compile_binaries
+from pypto.build.errors import BuildError
+from pypto.build.layout import generated_files, read_config
+from pypto.build.parallel import run_all
+
+if TYPE_CHECKING:
+    from pypto.toolchain import Toolchain
+
+
+def complete(directory: Path, toolchain: Toolchain, *, jobs: int | None = None) -> tuple[str, ...]:
+    """Make ``directory``, which holds a generated directory's files, a READY one; the paths of what was built.
+
+    Binaries of an earlier call that are intact and were built from the same sources with the same tools stay; see
+    `pypto.runtime.binary_context`. Such a directory is the caller's own and is never published: entries of a store are
+    built in private directories, from nothing.
+
+    Raises:
+        ToolError: a tool failed.
+        DeviceUnavailable: the configuration asks for a device and the toolchain has no compilers for it.
+        BuildError: the directory is not complete, or cannot be written.
+    """
+    from pypto.runtime import binary_context
+    from pypto.runtime.binary_manifest import write_manifest
+    from pypto.runtime.kernel_config import KernelConfig
+
+    config = read_config(directory)
+    declared = KernelConfig.from_record(config)
+    kernels = {kernel["cpp"]: kernel for kernel in config["kernels"]}
+
+    def source(name: str) -> bytes:
+        try:
+            return (directory / name).read_bytes()
+        except OSError as error:
+            raise BuildError(f"{directory} lacks {name}, which its configuration names: {error.strerror}") from None
+
+    sources = {name: source(name) for name in generated_files(config)}
+
+    def build(missing: tuple[str, ...]) -> binary_context.Built:
+        from pypto.build.assemble import assemble_kernel
+
+        # A binary needs its assembled source, whether or not that is missing as well.
+        needed = [k for cpp, k in kernels.items() if cpp in missing or k["binary"] in missing]
+        texts = run_all(lambda kernel: assemble_kernel(sources[kernel["pto"]], kernel, toolchain), needed, jobs)
+        assembled = {kernel["cpp"]: text for kernel, text in zip(needed, texts, strict=True)}
+        paths = [path for path in declared.binaries if path in missing]
+        compiled = compile_binaries(config, paths, (sources | assembled).__getitem__, toolchain, jobs=jobs)
+        files = assembled | {path: result.binary for path, result in compiled.items()}
+        return binary_context.Built(files, covered=not any(result.uncovered for result in compiled.values()))
+
+    context = _context(config, sources, toolchain)
+    positions = binary_context.Positions.of(declared, tuple(kernels))
+
+    def manifest(files: Mapping[str, bytes]) -> bytes:
+        return write_manifest(declared, files)
+
+    try:
+        return binary_context.complete(directory, context, positions, build, manifest)
+    except OSError as error:
+        raise BuildError(f"{directory} cannot be written: {error}") from None
+
+
+def _context(config: Mapping[str, Any], sources: Mapping[str, bytes], toolchain: Toolchain) -> Mapping[str, Any] | None:
+    from pypto._identity.hermetic import hermetic_identity
+
+    device = config["execution_mode"] == "device"
+    environment = hermetic_identity(toolchain.descriptor.record(), device=device).digest
+    if environment is None:
+        return None
+    return {
+        "backend_type": config["backend_type"],
+        "execution_mode": config["execution_mode"],
+        "runtime": config["runtime"],
+        "runtime_abi": config["runtime_abi"],
+        "environment": environment,
+        "sources": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(sources.items())},
+    }
