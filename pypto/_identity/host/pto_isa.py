@@ -72,7 +72,7 @@ def ensure_pto_isa_root(pto_isa: PtoIsa, cache: str | os.PathLike[str], variable
         fresh = os.path.join(work, "fresh")
         # Bytes as committed, whatever the user's line-ending settings are.
         clone_command = ["clone", "-q", "--no-checkout", "-c", "core.autocrlf=false", "--", pto_isa.remote, fresh]
-        if run_git(None, clone_command, variables) is None:
+        if run_git(work, clone_command, variables) is None:
             raise PtoIsaUnavailable(f"PTO-ISA cannot be cloned from {pto_isa.remote}")
         if run_git(fresh, ["checkout", "-q", "--detach", revision], variables) is None:
             raise PtoIsaUnavailable(f"{pto_isa.remote} has no commit {revision}")
@@ -109,8 +109,8 @@ def pto_isa_inputs(selection: HostSelection, settings: IdentitySettings) -> Comp
 def verified_revision(root: str, pin: str | None, variables: Mapping[str, str]) -> str | None:
     """The pinned revision if git accounts for every file below `root` as part of it, ignored files included; else None.
 
-    What it trusts: git's index, which knows a file by size, times and inode. A checkout whose line endings or filters
-    were bent by the user's git settings is not seen.
+    What it trusts: git's index, which knows a file by size, times and inode, and the filters that the commit itself
+    asks for.
     """
     if pin is None:
         return None

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_world import BUILD, CONTENT, STRICT, World, commit, git, repository, write
@@ -91,7 +92,23 @@ def blinded_by_configuration(root: Path) -> None:
     same_size_and_time(root)
 
 
+def line_endings(root: Path) -> None:
+    (root / "include/a.h").unlink()
+    git(root, "config", "core.autocrlf", "true")
+    git(root, "checkout", "--", "include/a.h")
+    assert (root / "include/a.h").read_bytes() == b"a\r\n"
+    assert git(root, "status", "--porcelain", "--ignored") == ""
+
+
+def attributes(root: Path) -> None:
+    (root / "include/a.h").unlink()
+    write(root / ".git/info/attributes", "*.h text eol=crlf\n")
+    git(root, "checkout", "--", "include/a.h")
+    assert (root / "include/a.h").read_bytes() == b"a\r\n"
+
+
 DIRTY = [modify, stage, remove, untracked, assumed_unchanged, skipped, same_size_and_time, blinded_by_configuration]
+BENT = [line_endings, attributes]
 HIDDEN = [ignored_file, ignored_folder, excluded]
 
 
@@ -103,7 +120,7 @@ class TestEnsure:
         assert ensure_pto_isa_root(checkout, tmp_path / "cache", VARIABLES) == checkout.root
         assert not (tmp_path / "cache").exists()
 
-    @pytest.mark.parametrize("change", DIRTY, ids=lambda change: change.__name__)
+    @pytest.mark.parametrize("change", [*DIRTY, *BENT], ids=lambda change: change.__name__)
     def test_dirty_checkout(self, tmp_path: Path, checkout: PtoIsa, change: Callable[[Path], None]) -> None:
         """VER-06, VER-08: cloned anew; the user's tree stays as it is."""
         assert checkout.root is not None
@@ -178,18 +195,18 @@ class TestAdapter:
     def test_asks_for_ignored_paths(self, world: World, isa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """VER-11."""
         commands = []
-        run = git_module.run_git
+        run = git_module._run
 
-        def record(root: str | None, arguments: list[str], variables: dict[str, str]) -> str | None:
-            commands.append((root, arguments))
-            return run(root, arguments, variables)
+        def record(root: str, several: list[list[str]], variables: dict[str, str]) -> Any:
+            commands.extend((root, arguments) for arguments in several)
+            return run(root, several, variables)
 
-        monkeypatch.setattr(git_module, "run_git", record)
+        monkeypatch.setattr(git_module, "_run", record)
         world.components(CONTENT)
         statuses = [(root, arguments) for root, arguments in commands if arguments[0] == "status"]
         assert [(root, "--ignored" in arguments) for root, arguments in statuses] == [(str(isa), True)]
 
-    @pytest.mark.parametrize("change", [*DIRTY, *HIDDEN], ids=lambda change: change.__name__)
+    @pytest.mark.parametrize("change", [*DIRTY, *HIDDEN, *BENT], ids=lambda change: change.__name__)
     def test_falls_back_to_content(self, world: World, isa: Path, change: Callable[[Path], None]) -> None:
         """VER-12 to VER-15: modified after the resolution, untracked, ignored; the content counts, that file too."""
         before = world.component("pto_isa", CONTENT)
@@ -249,7 +266,7 @@ class TestPin:
         self, world: World, checkout: PtoIsa, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """IDB-61 to IDB-63: no checkout, no git, no network; a missing folder is no matter."""
-        monkeypatch.setattr(git_module, "run_git", lambda *arguments: pytest.fail(f"git was asked: {arguments}"))
+        monkeypatch.setattr(git_module, "_run", lambda *arguments: pytest.fail(f"git was asked: {arguments}"))
         world.choose(pto_isa=PtoIsa("/nonexistent", checkout.revision))
         assert world.evidence("pto_isa") == {"pin": checkout.revision}
 
