@@ -7,9 +7,10 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from pypto.toolchain.elf import NotElf, build_id_of_notes
+
 _PT_NOTE = 4
 _SHT_NOTE = 7
-_NT_GNU_BUILD_ID = 3
 _PN_XNUM = 0xFFFF
 _MAX_NOTES = 1 << 20
 _MAX_HEADERS = 1 << 16
@@ -79,21 +80,10 @@ class _Reader:
     def _notes(self, order: str, offset: int, size: int) -> str | None:
         if size > _MAX_NOTES:
             raise MalformedElf(f"{self._name}: notes of {size} bytes")
-        data = self._read(offset, size)
-        at = 0
-        while at + 12 <= len(data):
-            name_size, value_size, kind = struct.unpack_from(order + "III", data, at)
-            name_at = at + 12
-            value_at = name_at + _aligned(name_size)
-            if value_at + value_size > len(data):
-                # Notes of other owners may use 8-byte alignment; those hold no Build-ID.
-                return None
-            if kind == _NT_GNU_BUILD_ID and data[name_at : name_at + name_size] == b"GNU\0":
-                if not value_size:
-                    raise MalformedElf(f"{self._name}: empty Build-ID")
-                return data[value_at : value_at + value_size].hex()
-            at = value_at + _aligned(value_size)
-        return None
+        try:
+            return build_id_of_notes(self._read(offset, size), order)
+        except NotElf as error:
+            raise MalformedElf(f"{self._name}: {error}") from None
 
     def _unpack(self, form: str, offset: int) -> tuple[int, ...]:
         return struct.unpack(form, self._read(offset, struct.calcsize(form)))
@@ -105,10 +95,6 @@ class _Reader:
         if len(data) != size:
             raise MalformedElf(f"{self._name}: truncated while it was being read")
         return data
-
-
-def _aligned(size: int) -> int:
-    return (size + 3) & ~3
 
 
 def _layout(*, wide: bool, order: str) -> _Layout:

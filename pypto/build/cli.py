@@ -222,7 +222,12 @@ def _compile(arguments: argparse.Namespace) -> None:
     from pypto.build.compile_ import compile_
 
     toolchain = _toolchain(arguments, ("gcc", "isa"))
-    compile_(arguments.generated, arguments.assembled, toolchain, arguments.out, jobs=arguments.jobs)
+    unknown = compile_(arguments.generated, arguments.assembled, toolchain, arguments.out, jobs=arguments.jobs)
+    if unknown:
+        raise BuildError(
+            f"the compiler read files that are no input of this step: {', '.join(unknown)}; what it made of them must "
+            "not be shared, so include them by a path inside the kernel's own sources"
+        )
 
 
 def _seal(arguments: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pypto.build.compile_ import compile_binaries
+from pypto.build.compile_ import binary_paths, compile_binaries
 from pypto.build.errors import BuildError
 from pypto.build.layout import generated_files, read_config
 from pypto.build.parallel import run_all
@@ -28,44 +28,46 @@ def complete(directory: Path, toolchain: Toolchain, *, jobs: int | None = None) 
         DeviceUnavailable: the configuration asks for a device and the toolchain has no compilers for it.
         BuildError: the directory is not complete, or cannot be written.
     """
+    from pypto.build.assemble import assemble_kernel
     from pypto.runtime import binary_context
     from pypto.runtime.binary_manifest import write_manifest
     from pypto.runtime.kernel_config import KernelConfig
 
     config = read_config(directory)
-    declared = KernelConfig.from_record(config)
-    kernels = {kernel["cpp"]: kernel for kernel in config["kernels"]}
-
-    def source(name: str) -> bytes:
-        try:
-            return (directory / name).read_bytes()
-        except OSError as error:
-            raise BuildError(f"{directory} lacks {name}, which its configuration names: {error.strerror}") from None
-
-    sources = {name: source(name) for name in generated_files(config)}
+    sources = _sources(directory, config)
+    assembled_kernels = [kernel for kernel in config["kernels"] if "cpp" in kernel]
 
     def build(missing: tuple[str, ...]) -> binary_context.Built:
-        from pypto.build.assemble import assemble_kernel
-
         # A binary needs its assembled source, whether or not that is missing as well.
-        needed = [k for cpp, k in kernels.items() if cpp in missing or k["binary"] in missing]
+        needed = [k for k in assembled_kernels if k["cpp"] in missing or k["binary"] in missing]
         texts = run_all(lambda kernel: assemble_kernel(sources[kernel["pto"]], kernel, toolchain), needed, jobs)
         assembled = {kernel["cpp"]: text for kernel, text in zip(needed, texts, strict=True)}
-        paths = [path for path in declared.binaries if path in missing]
+        paths = [path for path in binary_paths(config) if path in missing]
         compiled = compile_binaries(config, paths, (sources | assembled).__getitem__, toolchain, jobs=jobs)
         files = assembled | {path: result.binary for path, result in compiled.items()}
         return binary_context.Built(files, covered=not any(result.uncovered for result in compiled.values()))
 
-    context = _context(config, sources, toolchain)
-    positions = binary_context.Positions.of(declared, tuple(kernels))
-
-    def manifest(files: Mapping[str, bytes]) -> bytes:
-        return write_manifest(declared, files)
-
+    declared = KernelConfig.from_record(config)
     try:
-        return binary_context.complete(directory, context, positions, build, manifest)
+        return binary_context.complete(
+            directory,
+            _context(config, sources, toolchain),
+            binary_context.Positions.of(declared, [kernel["cpp"] for kernel in assembled_kernels]),
+            build,
+            lambda files: write_manifest(declared, files),
+        )
     except OSError as error:
         raise BuildError(f"{directory} cannot be written: {error}") from None
+
+
+def _sources(directory: Path, config: Mapping[str, Any]) -> dict[str, bytes]:
+    found = {}
+    for name in generated_files(config):
+        try:
+            found[name] = (directory / name).read_bytes()
+        except OSError as error:
+            raise BuildError(f"{directory} lacks {name}, which its configuration names: {error.strerror}") from None
+    return found
 
 
 def _context(config: Mapping[str, Any], sources: Mapping[str, bytes], toolchain: Toolchain) -> Mapping[str, Any] | None:
