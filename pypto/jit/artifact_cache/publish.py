@@ -73,14 +73,16 @@ def _open_slot(root: Path, parts: tuple[str, ...]) -> int:
 
 
 def _stage_and_rename(slot: int, manifest: Manifest, marker: bytes, source: Path, keep: bool) -> Tree:
-    staging = f".tmp.{secrets.token_hex(8)}"
+    staging = None
     try:
+        staging = f".tmp.{secrets.token_hex(8)}"
         tree = _stage(slot, staging, manifest, marker, source, keep)
         rename_noreplace(slot, staging, manifest.spec.state.value)
     except BaseException as error:
         # Best effort: a staging directory that stays is never taken for an entry.
         with contextlib.suppress(OSError):
-            shutil.rmtree(staging, dir_fd=slot)
+            if staging is not None:
+                shutil.rmtree(staging, dir_fd=slot)
         if isinstance(error, (OSError, TreeError, MemoryError)):
             raise PublicationFailed(str(error) or type(error).__name__) from None
         raise
