@@ -166,7 +166,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _user_errors() -> tuple[type[Exception], ...]:
     from pypto.language.errors import CompileError, OutsideKernelError
-    from pypto.runtime.errors import DeviceUnavailable
     from pypto.runtime.kernel_compiler import CompilerOutputError
     from pypto.toolchain.errors import ToolchainError
 
@@ -176,7 +175,6 @@ def _user_errors() -> tuple[type[Exception], ...]:
         CompileError,
         OutsideKernelError,
         ToolchainError,
-        DeviceUnavailable,
         CompilerOutputError,
     )
 

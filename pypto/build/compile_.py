@@ -31,7 +31,7 @@ def compile_(
 
     Raises:
         ToolError: a compiler failed.
-        DeviceUnavailable: the configuration asks for a device and the toolchain has no compilers for it.
+        ToolSetMissing: the configuration asks for a device and the toolchain has no compilers for it.
         BuildError: a directory cannot be used.
     """
     from pypto.runtime.binary_manifest import write_manifest

@@ -25,7 +25,7 @@ def complete(directory: Path, toolchain: Toolchain, *, jobs: int | None = None) 
 
     Raises:
         ToolError: a tool failed.
-        DeviceUnavailable: the configuration asks for a device and the toolchain has no compilers for it.
+        ToolSetMissing: the configuration asks for a device and the toolchain has no compilers for it.
         BuildError: the directory is not complete, or cannot be written.
     """
     from pypto.build.assemble import assemble_kernel

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pypto.runtime.binary_manifest import KERNEL_FUNCTIONS, ORCHESTRATION_FUNCTIONS, check_shared_object
 from pypto.runtime.config import BackendType, ExecutionMode
 from pypto.runtime.device_object import check_device_kernel
-from pypto.runtime.errors import DeviceUnavailable, LoadError
+from pypto.runtime.errors import LoadError
 from pypto.runtime.targets import HOST_BUILD_GRAPH, target
 from pypto.runtime.witness import parse_dependencies, uncovered
 
@@ -52,7 +52,7 @@ class KernelCompiler:
 
     Raises:
         ValueError: ``PYPTO_COMPILER_TIMEOUT`` is not a positive finite number, or an unknown target.
-        DeviceUnavailable: ``device`` without its compilers.
+        ToolSetMissing: ``device`` without its compilers.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class KernelCompiler:
         backend_type: BackendType | str = BackendType.Ascend910B,
         build_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        from pypto.toolchain.errors import ToolchainError
+        from pypto.toolchain.errors import ToolchainError, ToolSetMissing
         from pypto.toolchain.tools import compiler_timeout
 
         self.target = target(backend_type, execution_mode)
         if self.target.is_device and "cann" not in toolchain.descriptor.sets:
-            raise DeviceUnavailable(
+            raise ToolSetMissing(
                 "kernels for execution_mode='device' need CANN's compilers (ccec, ld.lld), which the toolchain in "
                 "force does not have; install the CANN toolkit and run `python -m pypto.toolchain install --cann DIR`, "
                 "or build with execution_mode='sim'"
@@ -147,22 +147,18 @@ class KernelCompiler:
 
         Raises:
             ValueError: an unknown runtime.
-            DeviceUnavailable: the toolchain has no compiler for AArch64.
+            ToolSetMissing: the toolchain has no compiler for AArch64.
 
         Further arguments and errors as `compile_incore`.
         """
         from pypto.toolchain.device import aarch64_orchestration
-        from pypto.toolchain.errors import ToolchainError
         from pypto.toolchain.tools import gcc_orchestration
 
         stage = f"compile orchestration {name}"
         on_device = self.target.orchestration_compiler(runtime) == "aarch64"
         _require(self.target.orchestration_sources(), stage)
         make = aarch64_orchestration if on_device else gcc_orchestration
-        try:
-            command = make(self._toolchain, f"w/{source}", _OUTPUT, includes=("w",), dependencies=_DEPENDENCIES)
-        except ToolchainError as error:
-            raise DeviceUnavailable(f"{stage}: {error}") from None
+        command = make(self._toolchain, f"w/{source}", _OUTPUT, includes=("w",), dependencies=_DEPENDENCIES)
         machine = "aarch64" if on_device else None
         return self._run(
             [(stage, command)],

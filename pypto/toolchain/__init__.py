@@ -7,7 +7,14 @@ or when a kernel is called.
 from __future__ import annotations
 
 from pypto.toolchain.descriptor import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet, describe
-from pypto.toolchain.errors import DescriptorError, ToolchainError, ToolchainNotInstalled, ToolError, ToolTimeout
+from pypto.toolchain.errors import (
+    DescriptorError,
+    ToolchainError,
+    ToolchainNotInstalled,
+    ToolError,
+    ToolSetMissing,
+    ToolTimeout,
+)
 from pypto.toolchain.selection import current, use
 
 __all__ = [
@@ -16,6 +23,7 @@ __all__ = [
     "ToolError",
     "ToolFile",
     "ToolSet",
+    "ToolSetMissing",
     "ToolTimeout",
     "Toolchain",
     "ToolchainDescriptor",

@@ -249,7 +249,10 @@ class Toolchain:
             if name not in bound.roots:
                 raise DescriptorError(f"{what}: the bindings name no folder for root {name!r}")
             if not bound.roots[name].is_dir():
-                raise DescriptorError(f"{what}: the folder of root {name!r} does not exist: {bound.roots[name]}")
+                remedy = "" if name in ROOTS else "; `python -m pypto.toolchain install` goes on without it"
+                raise DescriptorError(
+                    f"{what}: the folder of root {name!r} does not exist: {bound.roots[name]}{remedy}"
+                )
         if "cann" in read.sets:
             from pypto.toolchain.cann import require_unchanged
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pypto.toolchain.descriptor import Toolchain
-from pypto.toolchain.errors import ToolchainError
+from pypto.toolchain.errors import ToolSetMissing
 from pypto.toolchain.tools import (
     NATIVE_INCLUDE,
     Command,
@@ -77,7 +77,7 @@ def aarch64_orchestration(
         source, output, includes, dependencies: as in `gcc_orchestration`.
 
     Raises:
-        ToolchainError: the toolchain has neither.
+        ToolSetMissing: the toolchain has neither.
     """
     own = [*(f"-I{path}" for path in includes), f"-I{NATIVE_INCLUDE}", *dependency_flags(dependencies)]
     sets = toolchain.descriptor.sets
@@ -85,7 +85,7 @@ def aarch64_orchestration(
         return gcc_shared_object(sets["gcc_aarch64"], own, source, output)
     if "cann" in sets and "aarch64-g++" in sets["cann"].tools:
         return gcc_shared_object(sets["cann"], own, source, output, driver="aarch64-g++", sysroot=False)
-    raise ToolchainError(
-        "no compiler for AArch64 in the toolchain in force; install one with "
+    raise ToolSetMissing(
+        "the toolchain in force has no compiler for AArch64; install one with "
         "`python -m pypto.toolchain install --set gcc_aarch64`"
     )

@@ -13,6 +13,10 @@ class ToolchainNotInstalled(ToolchainError):
     """No toolchain is in force: none was chosen and none is installed."""
 
 
+class ToolSetMissing(ToolchainError):
+    """The toolchain in force lacks a tool set that only some builds need; the message says how to add it."""
+
+
 class DescriptorError(ToolchainError):
     """A descriptor, bindings or set record cannot be read or does not mean what it must."""
 

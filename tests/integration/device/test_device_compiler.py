@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from pypto.runtime import DeviceUnavailable, KernelCompiler
+from pypto.runtime import KernelCompiler
 from pypto.runtime.elf import read_program, read_shared_object
 from pypto.runtime.kernel_compiler import CompilerOutputError
-from pypto.toolchain import Toolchain, ToolError, ToolTimeout, describe, device
+from pypto.toolchain import Toolchain, ToolError, ToolSetMissing, ToolTimeout, describe, device
 from pypto.toolchain.tools import Command, gcc_shared_object, private_root
 
 SOURCE = "kernels/aiv/k.cpp"
@@ -166,7 +166,7 @@ def test_without_any_aarch64_compiler(device_toolchain: Toolchain) -> None:
         device_toolchain.descriptor, sets={**sets, "cann": dataclasses.replace(sets["cann"], tools=tools)}
     )
     made = compiler(Toolchain(descriptor, device_toolchain.bindings))
-    with pytest.raises(DeviceUnavailable, match="install --set gcc_aarch64"):
+    with pytest.raises(ToolSetMissing, match="install --set gcc_aarch64"):
         made.compile_orchestration("o.cpp", {"o.cpp": b""}, name="f", runtime="tensormap_and_ringbuffer")
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pypto.runtime import CompiledProgram, DeviceUnavailable, KernelCompiler, RunConfig, SimulatorCheckError, targets
+from pypto.runtime import CompiledProgram, KernelCompiler, RunConfig, SimulatorCheckError, targets
 from pypto.runtime.elf import read_shared_object
 from pypto.runtime.kernel_compiler import CompilerOutputError
 from pypto.runtime.prebuilt import load
-from pypto.toolchain import Toolchain, ToolError, ToolTimeout, tools
+from pypto.toolchain import Toolchain, ToolError, ToolSetMissing, ToolTimeout, tools
 
 NATIVE = Path(__file__).parent / "native"
 
@@ -148,7 +148,7 @@ def test_a_malformed_time_limit(toolchain: Toolchain, monkeypatch: pytest.Monkey
 
 
 def test_a_device_needs_cann(toolchain: Toolchain) -> None:
-    with pytest.raises(DeviceUnavailable, match="CANN"):
+    with pytest.raises(ToolSetMissing, match="CANN"):
         KernelCompiler(toolchain, execution_mode="device")
 
 

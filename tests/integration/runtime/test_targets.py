@@ -11,7 +11,8 @@ import pytest
 
 from pypto.runtime import BackendType, CompiledProgram, KernelCompiler, RunConfig, SimulatorCheckError
 from pypto.runtime.prebuilt import load
-from pypto.toolchain import Toolchain
+from pypto.toolchain import Toolchain, ToolError
+from pypto.toolchain.tools import Command, gcc_compile_incore, private_root
 
 SOURCE = "kernels/aiv/big_tile.cpp"
 FILES = {SOURCE: (Path(__file__).parent / "native" / "big_tile.cpp").read_bytes()}
@@ -58,3 +59,12 @@ def test_200_kib_are_on_chip_on_a5_only(
             with pytest.raises(SimulatorCheckError, match="assertion failed") as caught:
                 run(programs[backend], threads)
             assert caught.value.op == "tile.load"
+
+
+def test_no_architecture_is_assumed(toolchain: Toolchain) -> None:
+    """KC-15: a kernel whose command names none does not compile."""
+    command = gcc_compile_incore(toolchain, "w/a.cpp", "w/a.so", core="aiv")
+    argv = [part for part in command.argv if not part.startswith("-DPYPTO_SIM_ARCH")]
+    with private_root(toolchain) as root, pytest.raises(ToolError, match="PYPTO_SIM_ARCH must name"):
+        (root.work / "a.cpp").write_bytes(FILES[SOURCE])
+        root.run(Command(tuple(argv), command.env), "compile big_tile")

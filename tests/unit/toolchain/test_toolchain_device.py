@@ -128,6 +128,10 @@ def test_installing_with_a_toolkit_and_upgrading_it(packages: Packages, cann: Pa
     with pytest.raises(DescriptorError, match=r"is now 9\.0\.0, recorded is 8\.5\.0\.1\.231; run .*install --cann"):
         Toolchain.load(prefix / "descriptor.json")
     assert install(packages.lock, prefix, packages.folder, cann=cann).descriptor.sets["cann"].version == "9.0.0"
+    os.rename(cann, tmp_path / "gone")
+    with pytest.raises(DescriptorError, match=r"'cann' does not exist: .*; `python -m pypto.toolchain install` goes on"):
+        Toolchain.load(prefix / "descriptor.json")
+    assert install(packages.lock, prefix, packages.folder).descriptor == plain.descriptor
 
 
 def test_the_command_line(

@@ -88,6 +88,17 @@ def test_a_kernel_is_compiled_for_exactly_one_core(toolchain: Toolchain) -> None
         assert needed in vector
 
 
+def test_the_simulated_architecture_is_an_argument(toolchain: Toolchain) -> None:
+    """KC-13: the commands for A2/A3 and A5 differ in it alone."""
+    a2a3, a5 = (
+        gcc_compile_incore(toolchain, "w/a.cpp", "w/a.so", core="aiv", architecture=architecture).argv
+        for architecture in ("A2A3", "A5")
+    )
+    assert [pair for pair in zip(a2a3, a5, strict=True) if pair[0] != pair[1]] == [
+        ("-DPYPTO_SIM_ARCH=A2A3", "-DPYPTO_SIM_ARCH=A5")
+    ]
+
+
 def test_run_returns_the_output(toolchain: Toolchain) -> None:
     with private_root(toolchain) as root:
         assert root.run(sh("echo one; echo two >&2; pwd"), "try").splitlines()[:2] == ["one", "two"]
