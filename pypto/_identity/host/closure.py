@@ -14,7 +14,9 @@ from pypto._identity.host.probes import Probes
 
 _PT_INTERP, _PT_DYNAMIC = 3, 2
 _LISTED = re.compile(r"\s*(?:(\S+) => )?(/\S.*?) \(0x[0-9a-f]+\)")
-_MISSING = re.compile(r"\s*(\S+) => not found")
+_MISSING = re.compile(
+    r"^\s*(\S+) => not found$|loading shared libraries: (\S+): cannot open shared object", re.MULTILINE
+)
 _MAX_INTERP = 4096
 
 
@@ -35,9 +37,9 @@ def closure(programs: Iterable[str], probes: Probes) -> list[str]:
             questions.append((path, [loader, "--list", os.path.abspath(path)]))
     for (path, _), answer in zip(questions, probes([command for _, command in questions]), strict=True):
         text = answer.stdout.decode("utf-8", "surrogateescape")
-        missing = _MISSING.search(text)
+        missing = _MISSING.search(f"{text}\n{answer.stderr.decode('utf-8', 'surrogateescape')}")
         if missing:
-            raise Unidentified(f"{path} needs {missing[1]}, which is not found")
+            raise Unidentified(f"{path} needs {missing[1] or missing[2]}, which is not found")
         if answer.status != 0:
             raise Unidentified(f"the libraries of {path} cannot be listed")
         found |= {match[2] for line in text.splitlines() if (match := _LISTED.fullmatch(line))}

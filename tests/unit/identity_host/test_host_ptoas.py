@@ -458,9 +458,11 @@ class TestRoot:
         assert [str(root / "bin/ptoas"), "--version"] not in world.answers.asked
 
     def test_strict_reads_the_whole_installation(self, world: World, root: Path, no_closure: None) -> None:
-        before = world.component("ptoas", STRICT)
+        """REP-03, LIM-06: `content` takes the version for the bytes, which is the promised limit."""
+        before, claimed = world.component("ptoas", STRICT), world.component("ptoas", CONTENT)
         write(root / "lib/data.td", "two")
         assert world.component("ptoas", STRICT) != before
+        assert world.component("ptoas", CONTENT) == claimed
 
     def test_relative_root_and_flat_layout(self, world: World, root: Path) -> None:
         (root / "bin/ptoas").rename(root / "ptoas")
