@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -48,6 +48,46 @@ def ready_files(config: Mapping[str, Any]) -> tuple[str, ...]:
     for kernel in config["kernels"]:
         files |= {kernel["binary"], *([kernel["cpp"]] if "cpp" in kernel else [])}
     return tuple(sorted(files))
+
+
+def chips_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Directories of the chips of a distributed program, below it; empty for the program of a single chip.
+
+    Raises:
+        ValueError: the configuration is damaged.
+    """
+    if config.get("build_kind") != "distributed":
+        return ()
+    chips = config.get("chips")
+    if not isinstance(chips, list) or not chips or not all(isinstance(chip, str) and chip for chip in chips):
+        raise ValueError("a distributed program names its chips")
+    if len(set(chips)) != len(chips):
+        raise ValueError("a distributed program names a chip twice")
+    return tuple(chips)
+
+
+def tree_files(
+    config: Mapping[str, Any],
+    chips: Mapping[str, Mapping[str, Any]],
+    files: Callable[[Mapping[str, Any]], tuple[str, ...]],
+) -> tuple[str, ...]:
+    """Every file of a program, sorted: of its own, or of its chips and the parent's.
+
+    Args:
+        config, chips: its configuration, and those of its chips by directory.
+        files: `generated_files` or `ready_files`.
+    """
+    if not chips:
+        return files(config)
+    own = {CONFIG, BINARY_MANIFEST} if files is ready_files else {CONFIG}
+    return tuple(sorted(own | {f"{chip}/{name}" for chip, each in chips.items() for name in files(each)}))
+
+
+def is_generated(config: Mapping[str, Any], chips: Mapping[str, Mapping[str, Any]], present: Collection[str]) -> bool:
+    """Whether files are those of a generated directory: all that the configuration names, and no binary manifest."""
+    names = tree_files(config, chips, generated_files)
+    manifests = {BINARY_MANIFEST, *(f"{chip}/{BINARY_MANIFEST}" for chip in chips)}
+    return set(names) <= set(present) and manifests.isdisjoint(present)
 
 
 def is_executable(name: str) -> bool:

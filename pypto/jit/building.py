@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pypto.build.generate import generate, pack_sources
 from pypto.build.layout import copy_file, generated_files, read_config, ready_files, write_file
-from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
 from pypto.jit.private import private_parent
 from pypto.jit.request import Request
 from pypto.jit.stats import count, timing
 from pypto.runtime._include_scan import UnsupportedArtifactInput
+from pypto.runtime.compiled import CompiledKernel, Origin, ReadyFiles
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
@@ -35,15 +35,13 @@ def run_binaries(generated: Path, directory: Path, parent: Path) -> tuple[str, .
         ToolchainNotInstalled: no tools are installed; names the command that installs them.
         ToolError: a tool failed.
     """
-    from pypto.build.assemble import assemble
-    from pypto.build.compile_ import compile_
+    from pypto.build.binaries import build_binaries
     from pypto.toolchain import current
 
     toolchain = current()
     count("binary_builds")
-    with timing("build_ns"), tempfile.TemporaryDirectory(prefix=".assembled.", dir=parent) as assembled:
-        assemble(generated, toolchain, Path(assembled))
-        return compile_(generated, Path(assembled), toolchain, directory)
+    with timing("build_ns"):
+        return build_binaries(generated, toolchain, directory, parent)
 
 
 def new_private_directory(parent: Path, name: str) -> Path:
@@ -70,7 +68,7 @@ def build_private(request: Request) -> CompiledKernel:
 
 
 def private_kernel(
-    request: Request, directory: Path, program: Program | None, *, reusable: bool = True
+    request: Request, directory: Path, program: Program | None, *, key: str | None = None, reusable: bool = True
 ) -> CompiledKernel:
     """A kernel whose generated directory is ``directory/generated``; its READY directory will be beside it."""
     generated = directory / "generated"
@@ -84,11 +82,12 @@ def private_kernel(
 
     return CompiledKernel(
         request.specialization,
-        request.closure,
         complete=complete,
         origin=Origin.PRIVATE,
         directory=generated,
+        locate=request.locate,
         program=program,
+        key=key,
         reusable=reusable,
     )
 
@@ -103,17 +102,17 @@ def build_forced(request: Request) -> CompiledKernel:
         _copy_all(kernel.output_dir, target, generated_files(read_config(kernel.output_dir)))
         kernel = kernel.with_output(target, lambda ready: _copy_all(ready, target, ready_files(read_config(ready))))
     if request.config.dump_passes:
-        _dump_programs(request, kernel, target)
+        _dump_programs(request, target)
     return kernel
 
 
-def _dump_programs(request: Request, kernel: CompiledKernel, target: Path) -> None:
-    from pypto.build.generate import specialized_program
+def _dump_programs(request: Request, target: Path) -> None:
+    from pypto.build.generate import lowered_program, specialized_program
     from pypto.ir.printer import print_program
 
-    assert kernel.program is not None
     parsed = specialized_program(request.closure, request.specialization)
-    for name, program in (("00_after_Parse", parsed), ("01_after_Lower", kernel.program)):
+    lowered = lowered_program(request.closure, request.specialization)
+    for name, program in (("00_after_Parse", parsed), ("01_after_Lower", lowered)):
         write_file(target, f"passes_dump/{name}.txt", print_program(program, locations=True).encode())
 
 

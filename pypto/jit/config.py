@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from pypto._identity.policy import DEFAULT_SETTINGS, IdentitySettings
+from pypto.runtime.forks import ForkSafeLock
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class CachePolicy:
     identity: IdentitySettings = DEFAULT_SETTINGS
 
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _process_default: CacheConfig | None = None
 
 

@@ -6,17 +6,17 @@ and GENERATED entries, and at last a build, which is shared by all who ask for i
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pypto.jit import stats
 from pypto.jit.artifact_cache.flight import SingleFlight
-from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
 from pypto.jit.request import IdentityUnavailable, Request, environment_identity
 from pypto.jit.sealed import find_sealed
 from pypto.jit.stats import count, count_bypass
+from pypto.runtime.compiled import CompiledKernel, Origin, ReadyFiles
+from pypto.runtime.forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from pypto.jit.artifact_cache.key import ArtifactKey
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _flights = SingleFlight()
 _objects: dict[Hashable, CompiledKernel] = {}
-_objects_lock = threading.Lock()
+_objects_lock = ForkSafeLock()
 
 
 def obtain(request: Request) -> CompiledKernel:
@@ -71,7 +71,15 @@ def _sealed(request: Request) -> CompiledKernel | None:
         bundle, entry = found
         ready = ReadyFiles(entry.ready.load(), Origin.BUNDLE, entry.ready.directory)
     count("ready_hits")
-    restored = _restored(request, ready, key=entry.key.digest, bundle_digest=bundle.digest)
+    restored = CompiledKernel(
+        request.specialization,
+        origin=ready.origin,
+        directory=ready.directory,
+        ready=ready,
+        locate=request.locate,
+        key=entry.key.digest,
+        bundle_digest=bundle.digest,
+    )
     return _remember(name, restored)
 
 
@@ -98,19 +106,6 @@ def _build_privately(request: Request) -> CompiledKernel:
     from pypto.jit.building import build_private
 
     return build_private(request)
-
-
-def _restored(request: Request, ready: ReadyFiles, *, key: str, bundle_digest: str | None) -> CompiledKernel:
-    return CompiledKernel(
-        request.specialization,
-        request.closure,
-        complete=lambda: ready,
-        origin=ready.origin,
-        directory=ready.directory,
-        key=key,
-        bundle_digest=bundle_digest,
-        ready=ready,
-    )
 
 
 def current_toolchain() -> Toolchain | None:

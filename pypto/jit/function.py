@@ -13,7 +13,7 @@ from pypto.language.source import KernelSource, SourceClosure
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
-    from pypto.jit.compiled import CompiledKernel
+    from pypto.runtime.compiled import CompiledKernel
     from pypto.runtime.config import RunConfig
 
 

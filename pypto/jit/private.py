@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import tempfile
 from pathlib import Path
 
@@ -32,6 +33,18 @@ def private_parent(cache_root: Path) -> Path:
         f"no folder for a private build: {parent} and the folder for temporary files cannot be written or lie in the "
         f"cache root {root}; run in another directory or set TMPDIR"
     )
+
+
+def new_run_directory(cache_root: Path, name: str) -> Path:
+    """Where one compiled object's runs may put files: outside the cache root, and not made yet.
+
+    Only when ``build_output`` lies in the cache root its parent has to be made, since its name must not be guessed.
+    """
+    unused = f"{name}-run-{secrets.token_hex(8)}"
+    parent = Path(os.path.realpath(_OUTPUT))
+    if parent.is_relative_to(os.path.realpath(cache_root)):
+        parent = private_parent(cache_root)
+    return parent / unused
 
 
 def _temporary_folders() -> list[Path]:

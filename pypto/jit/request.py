@@ -104,6 +104,14 @@ class Request:
             specialization=self.specialization.record(),
         )
 
+    def locate(self, function: str, line: int) -> tuple[str, int] | None:
+        """File and line of a place that is relative to a function of the closure."""
+        for source in self.closure.functions:
+            kernel = source.kernel
+            if function in (kernel.qualname, kernel.name):
+                return kernel.filename, kernel.text.first_line + line - 1
+        return None
+
     def sources_changed(self) -> bool:
         """Whether anything that the digests were taken of is different now."""
         from pypto.language.errors import CompileError

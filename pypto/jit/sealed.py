@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pypto.runtime.forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from pypto.bundle.reading import Bundle, BundleEntry
 
 _VARIABLE = "PYPTO_BUNDLE_PATH"
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _chosen: tuple[Path, ...] | None = None
 _open: dict[Path, Bundle] = {}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from pypto.runtime.forks import ForkSafeLock
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ Counter = Literal[
     "forced_rebuilds",
 ]
 
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _current = CacheStats()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pypto._identity.records import parse_canonical_json
-from pypto.build.layout import BINARY_MANIFEST, CONFIG, generated_files, read_config, write_file
+from pypto.build.layout import CONFIG, is_generated
 from pypto.build.specs import GENERATED_SPEC, ready_spec
 from pypto.jit.artifact_cache.discovery import find_ready
 from pypto.jit.artifact_cache.handle import ArtifactHandle, entry_parts
@@ -22,12 +22,13 @@ from pypto.jit.artifact_cache.store import (
     LookupStatus,
 )
 from pypto.jit.artifact_cache.tree import directory_below, read_bounded
-from pypto.jit.compiled import CompiledKernel, Origin, ReadyFiles
-from pypto.jit.private import private_parent
+from pypto.jit.private import new_run_directory, private_parent
 from pypto.jit.records import keep_records
 from pypto.jit.request import Request
 from pypto.jit.stats import count, count_bypass, timing
+from pypto.runtime._artifact_runtime import Promotion, bind_artifact, restore_artifact
 from pypto.runtime._include_scan import UnsupportedArtifactInput
+from pypto.runtime.compiled import CompiledKernel, Origin
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
@@ -38,7 +39,7 @@ _HINT_LIMIT = 1 << 24
 class _StaysPrivate(Exception):
     """A build whose result the key does not identify completely; says why and where the result was kept."""
 
-    def __init__(self, reason: str, directory: Path, program: Program | None = None) -> None:
+    def __init__(self, reason: str, directory: Path, program: Program) -> None:
         super().__init__(reason)
         self.directory = directory
         self.program = program
@@ -54,16 +55,23 @@ class StoredRequest:
 
     def obtain(self) -> CompiledKernel:
         """Look READY and GENERATED up, else generate and publish."""
+        policy = self.request.policy
         with timing("lookup_ns"):
-            store = ArtifactStore(self.request.policy.root, self.request.policy.readonly)
+            store = ArtifactStore(policy.root, policy.readonly)
             ready = self._find_ready(store)
             generated = None if ready is not None else self._find_generated(store)
         if ready is not None:
             count("ready_hits")
-            return self._kernel(_from_handle(ready), None, Origin.SHARED, ready.directory)
+            return restore_artifact(
+                store,
+                ready,
+                self._run_directory(),
+                specialization=self.request.specialization,
+                locate=self.request.locate,
+            )
         if generated is not None:
             count("generated_hits")
-            return self._kernel(None, None, Origin.SHARED, generated.directory, generated=generated)
+            return self._bound(generated, None)
         count("misses")
         return self._generate()
 
@@ -87,111 +95,71 @@ class StoredRequest:
             with directory_below(store.root, entry_parts(self.key, GENERATED_SPEC)) as directory:
                 hint = parse_canonical_json(read_bounded(directory, CONFIG, _HINT_LIMIT), CONFIG)
             ready_spec(hint)
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
         return hint
 
     def _generate(self) -> CompiledKernel:
         request = self.request
         parent = private_parent(request.policy.root)
-
-        def builder(directory: Path) -> Program:
-            from pypto.build.generate import pack_sources
-            from pypto.jit.building import new_private_directory, run_generation
-
-            program = run_generation(request, directory)
-            try:
-                pack_sources(program, directory)
-                reason = "sources changed while the kernel was being built" if request.sources_changed() else None
-            except UnsupportedArtifactInput as unsupported:
-                reason = f"hand-written sources cannot be packed: {unsupported}"
-            if reason is not None:
-                kept = new_private_directory(parent, request.function.name)
-                shutil.move(directory, kept / "generated")
-                raise _StaysPrivate(reason, kept, program)
-            return program
-
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
         try:
-            built = store.get_or_build(self.key, GENERATED_SPEC, builder, load=True)
+            built = store.get_or_build(self.key, GENERATED_SPEC, lambda d: self._build(d, parent), load=True)
         except _StaysPrivate as private:
             from pypto.jit.building import private_kernel
 
             count_bypass(str(private))
-            return private_kernel(request, private.directory, private.program, reusable=False)
+            return private_kernel(request, private.directory, private.program, key=self.key.digest, reusable=False)
         self._note_failure(built)
         if built.status is BuildStatus.PUBLISHED:
             keep_records(store.root, request.identity_parts(self.key.environment))
         if built.handle is not None:
             _discard(built.private_directory)
-            return self._kernel(None, built.value, Origin.SHARED, built.handle.directory, generated=built.handle)
-        return self._kernel(
-            None, built.value, Origin.PRIVATE, built.private_directory, generated=built.private_directory
-        )
+            return self._bound(built.handle, built.value)
+        from pypto.jit.building import private_kernel
 
-    def _complete(self, generated: ArtifactHandle | Path) -> ReadyFiles:
-        """The binary transaction: the store's READY entry, or a private build that is published if possible."""
+        assert built.private_directory is not None and built.value is not None
+        kept = _nested(built.private_directory)
+        return private_kernel(request, kept, built.value, key=self.key.digest)
+
+    def _build(self, directory: Path, parent: Path) -> Program:
+        """Generate, pack, look at the sources again: in this order, so that what was packed is what was looked at."""
+        from pypto.build.generate import pack_sources
+        from pypto.jit.building import new_private_directory, run_generation
+
         request = self.request
-        parent = private_parent(request.policy.root)
-        config = _config_of(generated)
-
-        def builder(directory: Path) -> None:
-            from pypto.jit.building import new_private_directory, run_binaries
-
-            if isinstance(generated, Path):
-                unknown = run_binaries(generated, directory, parent)
-            else:
-                scratch = new_private_directory(parent, ".generated")
-                try:
-                    _write_payload(generated, scratch)
-                    unknown = run_binaries(scratch, directory, parent)
-                finally:
-                    shutil.rmtree(scratch, ignore_errors=True)
-            if unknown:
-                kept = new_private_directory(parent, request.function.name)
-                shutil.move(directory, kept / "ready")
-                raise _StaysPrivate(_uncovered(unknown), kept / "ready")
-
-        store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
+        program = run_generation(request, directory)
         try:
-            built = store.get_or_build(self.key, ready_spec(config), builder, load=True)
-        except _StaysPrivate as private:
-            from pypto.jit.building import read_ready
+            pack_sources(program, directory)
+            reason = "sources changed while the kernel was being built" if request.sources_changed() else None
+        except UnsupportedArtifactInput as unsupported:
+            reason = f"hand-written sources cannot be packed: {unsupported}"
+        if reason is not None:
+            kept = new_private_directory(parent, request.function.name)
+            shutil.move(directory, kept / "generated")
+            raise _StaysPrivate(reason, kept, program)
+        return program
 
-            count_bypass(str(private))
-            return ReadyFiles(read_ready(private.directory), Origin.PRIVATE, private.directory)
-        self._note_failure(built)
-        if built.handle is not None:
-            _discard(built.private_directory)
-            return _from_handle(built.handle)
-        from pypto.jit.building import read_ready
+    def _bound(self, generated: ArtifactHandle, program: Program | None) -> CompiledKernel:
+        """An object whose binaries are built, and published if possible, when they are first needed."""
+        from pypto.jit.building import run_binaries
 
-        assert built.private_directory is not None
-        return ReadyFiles(read_ready(built.private_directory), Origin.PRIVATE, built.private_directory)
-
-    def _kernel(
-        self,
-        ready: ReadyFiles | None,
-        program: Program | None,
-        origin: Origin,
-        directory: Path | None,
-        *,
-        generated: ArtifactHandle | Path | None = None,
-    ) -> CompiledKernel:
-        def complete() -> ReadyFiles:
-            assert generated is not None
-            return self._complete(generated)
-
-        return CompiledKernel(
+        policy = self.request.policy
+        kernel = CompiledKernel(
             self.request.specialization,
-            self.request.closure,
-            complete=complete,
-            origin=origin,
-            directory=directory,
+            origin=Origin.SHARED,
+            directory=generated.directory,
+            locate=self.request.locate,
             program=program,
             key=self.key.digest,
-            ready=ready,
         )
+        promotion = Promotion(run_binaries, self._note_failure, count_bypass)
+        store = ArtifactStore(policy.root, policy.readonly, private_parent(policy.root))
+        bind_artifact(kernel, store, generated, self._run_directory(), promotion=promotion)
+        return kernel
+
+    def _run_directory(self) -> Path:
+        return new_run_directory(self.request.policy.root, self.request.function.name)
 
     def _noted(self, found: LookupResult) -> ArtifactHandle | None:
         """The handle of a hit; a refused entry or a storage error is counted once per request."""
@@ -218,41 +186,25 @@ class StoredRequest:
             count("invalid_entries")
 
 
-def _uncovered(files: tuple[str, ...]) -> str:
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return f"a compiler read {files[0]}{more}, which no identity covers"
-
-
 def _discard(directory: Path | None) -> None:
     """Remove what was published; its parent stays, since another process may be about to build in it."""
     if directory is not None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _write_payload(generated: ArtifactHandle, directory: Path) -> None:
-    # From the bytes that were validated: the entry itself may be gone by now.
-    assert generated.payload is not None
-    for name, data in generated.payload.items():
-        write_file(directory, name, data)
-
-
-def _from_handle(handle: ArtifactHandle) -> ReadyFiles:
-    assert handle.payload is not None
-    return ReadyFiles(handle.payload, Origin.SHARED, handle.directory)
-
-
-def _config_of(generated: ArtifactHandle | Path) -> Mapping[str, Any]:
-    if isinstance(generated, Path):
-        return read_config(generated)
-    config: Mapping[str, Any] = parse_canonical_json(generated.read(CONFIG), CONFIG)
-    return config
+def _nested(directory: Path) -> Path:
+    """Move a private generated directory one level down, so that its binaries can stand beside it."""
+    aside = directory.with_name(f"{directory.name}.generated")
+    directory.rename(aside)
+    directory.mkdir(mode=0o700)
+    aside.rename(directory / "generated")
+    return directory
 
 
 def _is_complete(generated: ArtifactHandle) -> bool:
     """Whether every file that the configuration names is there, and nothing that only a READY entry has."""
     try:
-        names = generated_files(_config_of(generated))
-    except (ValueError, TypeError, KeyError):
+        config = parse_canonical_json(generated.read(CONFIG), CONFIG)
+        return is_generated(config, {}, {record.path for record in generated.files()})
+    except (ValueError, TypeError, KeyError, AttributeError):
         return False
-    present = {record.path for record in generated.files()}
-    return set(names) <= present and BINARY_MANIFEST not in present

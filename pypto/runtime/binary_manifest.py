@@ -15,7 +15,7 @@ from pypto.runtime.errors import LoadError
 from pypto.runtime.kernel_config import MANIFEST_FILE, RUNTIME_ABI, KernelConfig
 from pypto.runtime.targets import target
 
-MANIFEST_SCHEMA = 1
+MANIFEST_SCHEMA = 2
 
 KERNEL_FUNCTIONS = frozenset({"kernel_entry", "pypto_kernel_begin", "pypto_kernel_op", "pypto_kernel_error"})
 ORCHESTRATION_FUNCTIONS = frozenset({"pypto_abi_version", "pypto_parameter_count", "pypto_run"})
@@ -33,8 +33,13 @@ def write_manifest(config: KernelConfig, binaries: Mapping[str, bytes]) -> bytes
     return canonical_json(_record(config, binaries))
 
 
-def validate_binaries(config: KernelConfig, files: Mapping[str, bytes]) -> None:
+def validate_binaries(
+    config: KernelConfig, files: Mapping[str, bytes], digests: Mapping[str, str] | None = None
+) -> None:
     """Check the files of a READY directory against their manifest, and the manifest against the configuration.
+
+    Args:
+        digests: SHA-256 by path, for bytes that were hashed and compared already; they are not hashed again.
 
     Raises:
         LoadError: the manifest is missing or not the one of these files; a binary is missing, was changed, is built for
@@ -49,7 +54,7 @@ def validate_binaries(config: KernelConfig, files: Mapping[str, bytes]) -> None:
         raise LoadError(str(error)) from None
     if not isinstance(manifest, dict) or manifest.get("schema") != MANIFEST_SCHEMA:
         raise LoadError(f"{MANIFEST_FILE} has a schema that this PyPTO does not read")
-    expected = _record(config, files)
+    expected = _record(config, files, digests)
     for name, value in expected.items():
         if name != "binaries" and manifest.get(name) != value:
             raise LoadError(f"{MANIFEST_FILE} says {name} {manifest.get(name)!r}, the configuration says {value!r}")
@@ -104,13 +109,19 @@ def check_shared_object(
     return facts
 
 
-def _record(config: KernelConfig, files: Mapping[str, bytes]) -> dict[str, Any]:
+def _record(
+    config: KernelConfig, files: Mapping[str, bytes], digests: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     binaries = [
-        _binary(config, files, kernel.binary, "kernel", name=kernel.name, function_id=kernel.id, core=kernel.core)
+        _binary(
+            config, files, digests, kernel.binary, "kernel", name=kernel.name, function_id=kernel.id, core=kernel.core
+        )
         for kernel in config.kernels
     ]
     path = config.orchestration_binary
-    binaries.append(_binary(config, files, path, "orchestration", name=config.entry, function_id=None, core=None))
+    binaries.append(
+        _binary(config, files, digests, path, "orchestration", name=config.entry, function_id=None, core=None)
+    )
     return {
         "schema": MANIFEST_SCHEMA,
         "platform": platform_name(BackendType(config.backend_type), ExecutionMode(config.execution_mode)),
@@ -123,6 +134,7 @@ def _record(config: KernelConfig, files: Mapping[str, bytes]) -> dict[str, Any]:
 def _binary(
     config: KernelConfig,
     files: Mapping[str, bytes],
+    digests: Mapping[str, str] | None,
     path: str,
     kind: str,
     *,
@@ -146,13 +158,22 @@ def _binary(
     return {
         "path": path,
         "size": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
+        "sha256": digest if (digest := (digests or {}).get(path)) is not None else hashlib.sha256(data).hexdigest(),
         "build_id": build_id,
         "kind": kind,
         "name": name,
         "function_id": function_id,
         "core": core,
+        "signature": _signature(config) if kind == "orchestration" else None,
     }
+
+
+def _signature(config: KernelConfig) -> list[str]:
+    """What the program takes, one word for each parameter: its direction, dtype and, for a tensor, shape."""
+    return [
+        f"{p.direction} {p.dtype}" + (f"[{','.join(map(str, p.shape))}]" if p.kind == "tensor" else "")
+        for p in config.params
+    ]
 
 
 def _difference(listed: Mapping[Any, Mapping[str, Any]], entry: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ def load(
     output_dir: Path | None = None,
     program: object = None,
     locate: Locate | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> CompiledProgram:
     """The live program of a READY artifact. Writes no file where the system has anonymous files, and starts no process.
 
@@ -29,25 +30,34 @@ def load(
         output_dir: the directory they came from, for ``CompiledProgram.output_dir``.
         program: what was compiled, for ``CompiledProgram.program``.
         locate: gives the place of a function's line in the user's source, for messages.
+        digests: SHA-256 by path, for bytes that were hashed and compared already; they are not hashed again.
 
     Raises:
         LoadError: a file is missing or was changed, or a binary is for another machine or runtime ABI.
         DeviceUnavailable: the program is for an NPU.
     """
+    config = check(files, digests)
+    binaries = {path: bytes(files[path]) for path in config.binaries}
+    return CompiledProgram(
+        config, _restore(config, binaries), binaries, output_dir=output_dir, program=program, locate=locate
+    )
+
+
+def check(files: Mapping[str, bytes], digests: Mapping[str, str] | None = None) -> KernelConfig:
+    """Check everything that `load` checks before it makes the program; arguments and errors as there."""
     if CONFIG_FILE not in files:
         raise LoadError(f"{CONFIG_FILE} is missing")
     config = KernelConfig.from_bytes(files[CONFIG_FILE])
+    if config.build_kind != "single_chip":
+        raise ValueError(f"'{config.entry}' is a distributed program; its chips are loaded one by one")
     if config.execution_mode != "sim":
         raise DeviceUnavailable(
             f"'{config.entry}' is built for execution_mode='{config.execution_mode}' ({config.backend_type}); "
             "running it needs an NPU and its driver, and this machine has none"
         )
-    validate_binaries(config, files)
+    validate_binaries(config, files, digests)
     check_loadable(config, files)
-    binaries = {path: bytes(files[path]) for path in config.binaries}
-    return CompiledProgram(
-        config, _restore(config, binaries), binaries, output_dir=output_dir, program=program, locate=locate
-    )
+    return config
 
 
 def load_directory(directory: Path) -> CompiledProgram:

@@ -21,10 +21,24 @@ ARROWS: dict[str, frozenset[str]] = {
     "build": frozenset(
         {"codegen", "language", "ir", "toolchain", "_identity", "runtime", "bundle", "jit.artifact_cache"}
     ),
-    "jit": frozenset({"language", "ir", "build", "bundle", "runtime", "jit.artifact_cache", "_identity", "toolchain"}),
+    "jit": frozenset(
+        {
+            "language",
+            "ir",
+            "build",
+            "bundle",
+            "runtime",
+            "runtime._artifact_runtime",
+            "jit.artifact_cache",
+            "_identity",
+            "toolchain",
+        }
+    ),
     "jit.artifact_cache": frozenset({"_identity.records", "_identity.identity"}),
     "bundle": frozenset({"jit.artifact_cache", "_identity", "runtime"}),
     "runtime": frozenset({"_identity", "toolchain"}),
+    # What joins compiled objects and the store's entries stands above both.
+    "runtime._artifact_runtime": frozenset({"_identity", "build", "jit.artifact_cache", "runtime", "toolchain"}),
     "_identity": frozenset({"toolchain"}),
     "toolchain": frozenset({"_identity.records"}),
 }
@@ -39,6 +53,8 @@ def _part(module: str) -> str:
     names = module.split(".")[1:]
     if names[:2] == ["jit", "artifact_cache"]:
         return "jit.artifact_cache"
+    if names[:2] == ["runtime", "_artifact_runtime"]:
+        return "runtime._artifact_runtime"
     if names[0:1] == ["_identity"] and names[1:2] in (["records"], ["identity"]):
         return ".".join(names[:2])
     return names[0] if names else "__init__"

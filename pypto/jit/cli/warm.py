@@ -11,11 +11,11 @@ from pypto.build.errors import BuildError
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.output import Progress, print_json, print_table
 from pypto.jit.cli.warmup_file import WarmupRequest, load_warmup
-from pypto.jit.compiled import Origin
 from pypto.jit.flow import obtain
 from pypto.jit.request import Request
 from pypto.jit.stats import CacheStats, cache_stats
 from pypto.language.errors import CompileError
+from pypto.runtime.compiled import Origin
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _prepare(wanted: WarmupRequest) -> WarmResult:
         _how(before, after),
         reason,
         kernel.key,
-        None if kernel.output_dir is None else str(kernel.output_dir),
+        None if kernel.binary_dir is None else str(kernel.binary_dir),
         seconds,
     )
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-import pypto.build.assemble
-import pypto.build.compile_
+import pypto.build.binaries
 import pypto.jit.building
 import pypto.toolchain
 from pypto._identity.records import canonical_json
@@ -152,8 +151,8 @@ def builds(toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Stand-in build stages, in an empty working directory and with no objects of earlier tests."""
     made = Builds()
     monkeypatch.setattr(pypto.jit.building, "generate", made.generate)
-    monkeypatch.setattr(pypto.build.assemble, "assemble", made.assemble)
-    monkeypatch.setattr(pypto.build.compile_, "compile_", made.compile)
+    monkeypatch.setattr(pypto.build.binaries, "assemble", made.assemble)
+    monkeypatch.setattr(pypto.build.binaries, "compile_", made.compile)
     for name in ("", "_DIR", "_READONLY", "_IDENTITY", "_EPOCH"):
         monkeypatch.delenv(f"PYPTO_CACHE{name}", raising=False)
     monkeypatch.delenv("PYPTO_BUNDLE_PATH", raising=False)

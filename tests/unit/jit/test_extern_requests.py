@@ -14,9 +14,9 @@ import pytest
 import pypto
 import pypto.language as pl
 from pypto.build.generate import generate
-from pypto.jit.compiled import Origin
 from pypto.jit.config import CacheConfig
 from pypto.language.errors import CompileError, OutsideKernelError
+from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
 
 KERNELS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -128,3 +129,66 @@ def test_settings_are_captured_with_the_request(
     assert kernels.annotated.compile(config=config).key != first
     monkeypatch.delenv("PYPTO_CACHE_EPOCH")
     assert kernels.annotated.compile(config=config).key == first
+
+
+def test_env_04_05_a_value_that_is_in_force_anyway_changes_nothing(
+    kernels: ModuleType, builds: Any, config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """INS-28: `build` is the default."""
+    first = kernels.annotated.compile(config=config)
+    for name, value in (("IDENTITY", "build"), ("STRICT", "0"), ("EPOCH", "")):
+        monkeypatch.setenv(f"PYPTO_CACHE_{name}", value)
+        assert kernels.annotated.compile(config=config) is first
+
+
+def test_idb_02_15_an_epoch_is_a_miss_and_a_hit_when_it_comes_back(
+    kernels: ModuleType, builds: Any, config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def misses() -> int:
+        before = pypto.cache_stats().misses
+        builds.forget_objects()
+        kernels.annotated.compile(config=config)
+        return pypto.cache_stats().misses - before
+
+    assert misses() == 1
+    monkeypatch.setenv("PYPTO_CACHE_EPOCH", "2")
+    assert (misses(), misses()) == (1, 0)
+    monkeypatch.delenv("PYPTO_CACHE_EPOCH")
+    assert misses() == 0
+
+
+def test_cnt_35_36_ins_21_an_applications_fingerprint_replaces_nothing(
+    kernels: ModuleType, builds: Any, toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ENV-40: neither a missing source nor tools that cannot be read; nothing is stored."""
+
+    def reason(**fields: Any) -> str:
+        cache = CacheConfig(enabled=True, root=tmp_path / "cache", extra_fingerprint="all is well", **fields)
+        before = pypto.cache_stats().bypasses
+        assert kernels.annotated.compile(config=RunConfig(cache_config=cache)).key is None
+        assert pypto.cache_stats().bypasses == before + 1
+        return str(pypto.cache_stats().last_bypass_reason)
+
+    assert "absent.py" in reason(extra_source_paths=(tmp_path / "absent.py",))
+    (toolchain.root("isa") / "link").symlink_to("nowhere")
+    monkeypatch.setenv("PYPTO_CACHE_STRICT", "1")
+    assert "isa" in reason()
+    assert not (tmp_path / "cache/artifacts").exists()
+
+
+def test_mem_07_idb_17_application_sources_are_read_at_every_request(
+    kernels: ModuleType, builds: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CNT-33: under every policy, with size and times as before."""
+    source = tmp_path / "extra.py"
+    source.write_text("1")
+    times = source.stat()
+    cache = CacheConfig(enabled=True, root=tmp_path / "cache", extra_source_paths=(source,))
+    for policy in ("build", "content"):
+        monkeypatch.setenv("PYPTO_CACHE_IDENTITY", policy)
+        keys = []
+        for text in ("1", "2", "1"):
+            source.write_text(text)
+            os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+            keys.append(kernels.annotated.compile(config=RunConfig(cache_config=cache)).key)
+        assert keys[0] == keys[2] != keys[1]

@@ -17,8 +17,8 @@ import pytest
 import pypto
 import pypto.toolchain
 from pypto.build.errors import BuildError
-from pypto.jit.compiled import Origin
 from pypto.jit.config import CacheConfig, configure_cache
+from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
 from pypto.toolchain import ToolchainNotInstalled
 

@@ -15,9 +15,9 @@ import pypto
 import pypto.toolchain
 from pypto.bundle.errors import BundleDamaged
 from pypto.jit import sealed
-from pypto.jit.compiled import Origin
 from pypto.jit.config import CacheConfig
 from pypto.jit.request import capture
+from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
 from pypto.toolchain import ToolchainNotInstalled
 

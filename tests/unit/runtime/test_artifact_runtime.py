@@ -1,0 +1,369 @@
+"""Compiled objects bound to entries of a store: what is validated when, promotion, what fails before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pypto._identity import ToolchainIdentity
+from pypto._identity.identity import COMPONENT_NAMES
+from pypto._identity.records import canonical_json
+from pypto.build.specs import ready_spec
+from pypto.jit.artifact_cache import ArtifactKey, ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
+from pypto.jit.artifact_cache.handle import ArtifactHandle
+from pypto.jit.artifact_cache.store import BuildStatus, LookupStatus
+from pypto.runtime._artifact_runtime import ArtifactRuntime, Promotion, bind_artifact, restore_artifact
+from pypto.runtime.compiled import CompiledKernel, Origin
+
+CHIP = {
+    "schema": 1,
+    "entry": "main",
+    "build_kind": "single_chip",
+    "orchestration": {"source": "orchestration/main.cpp", "binary": "prebuilt/orchestration/main.so"},
+    "kernels": [],
+}
+PARENT = {"schema": 1, "entry": "all", "build_kind": "distributed", "chips": ["chips/0", "chips/1"]}
+
+
+def key() -> ArtifactKey:
+    return ArtifactKey(ToolchainIdentity.of({name: "a" * 64 for name in COMPONENT_NAMES}), "b" * 64, "c" * 64)
+
+
+def write(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(0o755 if name.endswith(".so") else 0o644)
+
+
+def chip_files(prefix: str = "", config: Mapping[str, Any] = CHIP) -> dict[str, bytes]:
+    return {f"{prefix}kernel_config.json": canonical_json(config), f"{prefix}orchestration/main.cpp": b"int main;"}
+
+
+class Builds:
+    """A binary stage that writes stand-ins, and what it was asked for."""
+
+    def __init__(self) -> None:
+        self.generated: list[dict[str, bytes]] = []
+        self.uncovered: tuple[str, ...] = ()
+        self.refused: list[str] = []
+        self.finished: list[BuildStatus] = []
+        self.meanwhile: Callable[[Path], None] = lambda _: None
+
+    def promotion(self) -> Promotion:
+        return Promotion(self.build, lambda built: self.finished.append(built.status), self.refused.append)
+
+    def build(self, generated: Path, out: Path, scratch: Path) -> tuple[str, ...]:
+        found = {str(p.relative_to(generated)): p.read_bytes() for p in generated.rglob("*") if p.is_file()}
+        self.generated.append(found)
+        shutil.copytree(generated, out, dirs_exist_ok=True)
+        for config in list(out.rglob("kernel_config.json")):
+            if b'"single_chip"' in config.read_bytes():
+                write(config.parent, {"prebuilt/orchestration/main.so": b"ELF"})
+            write(config.parent, {"binary_manifest.json": b"{}"})
+        self.meanwhile(out)
+        return self.uncovered
+
+
+@pytest.fixture
+def builds() -> Builds:
+    return Builds()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore(tmp_path / "root", private_root=tmp_path / "private")
+
+
+def publish(
+    store: ArtifactStore, files: Mapping[str, bytes], *required: str, kind: BuildKind = BuildKind.SINGLE_CHIP
+) -> ArtifactHandle:
+    spec = ArtifactSpec(ArtifactState.GENERATED, kind, required or ("kernel_config.json",))
+    built = store.get_or_build(key(), spec, lambda directory: write(directory, files))
+    assert built.handle is not None and built.private_directory is not None
+    shutil.rmtree(built.private_directory)
+    return built.handle
+
+
+def kernel() -> CompiledKernel:
+    return CompiledKernel("sample", origin=Origin.PRIVATE, directory=None, program=object())
+
+
+def bound(store: ArtifactStore, handle: ArtifactHandle, builds: Builds, tmp_path: Path) -> CompiledKernel:
+    compiled = kernel()
+    bind_artifact(compiled, store, handle, tmp_path / "run", promotion=builds.promotion())
+    return compiled
+
+
+def runtime_of(compiled: CompiledKernel) -> ArtifactRuntime:
+    runtime = compiled._artifact_runtime
+    assert isinstance(runtime, ArtifactRuntime)
+    return runtime
+
+
+def test_rt_15_16_17_dia_01_05_06_07_binding_and_promotion(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    handle = publish(store, chip_files())
+    compiled = kernel()
+    program, identity = compiled.program, hash(compiled)
+    bind_artifact(compiled, store, handle, tmp_path / "run", promotion=builds.promotion())
+    assert (compiled.output_dir, compiled.state, compiled.origin) == (handle.directory, "GENERATED", Origin.SHARED)
+    compiled.ensure_ready()
+    runtime = runtime_of(compiled)
+    assert runtime.handle.spec.state is ArtifactState.BINARY_READY
+    assert compiled.program is program
+    assert (compiled.output_dir, hash(compiled)) == (handle.directory, identity)
+    assert compiled.binary_dir == runtime.directory == runtime.handle.directory
+    readonly = ArtifactStore(store.root, readonly=True)
+    assert readonly.lookup(key(), ready_spec(CHIP)).status is LookupStatus.HIT
+    assert builds.finished == [BuildStatus.PUBLISHED]
+    assert list((tmp_path / "private").iterdir()) == []
+
+
+def test_rt_18_dia_02_restoring_from_a_readonly_store(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    compiled.ensure_ready()
+    readonly = ArtifactStore(store.root, readonly=True)
+    found = readonly.lookup(key(), ready_spec(CHIP))
+    assert found.handle is not None
+    restored = restore_artifact(readonly, found.handle, tmp_path / "other run")
+    assert (restored.program, restored.state, restored.origin) == (None, "READY", Origin.SHARED)
+    assert restored.run_directory == tmp_path / "other run"
+    assert not (tmp_path / "other run").exists()
+    assert len(builds.generated) == 1
+
+
+@pytest.mark.parametrize("place", ["root/run", "link/run"])
+def test_rt_13_92_a_run_directory_in_the_store(store: ArtifactStore, tmp_path: Path, place: str) -> None:
+    handle = publish(store, chip_files())
+    (tmp_path / "link").symlink_to("root")
+    with pytest.raises(ValueError, match="lies in the store"):
+        bind_artifact(kernel(), store, handle, tmp_path / place)
+
+
+def test_rt_94_dia_26_states_and_second_bindings(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    handle = publish(store, chip_files())
+    with pytest.raises(ValueError, match="is no READY entry"):
+        restore_artifact(store, handle, tmp_path / "run")
+    compiled = bound(store, handle, builds, tmp_path)
+    with pytest.raises(RuntimeError, match="is bound to an artifact already"):
+        bind_artifact(compiled, store, handle, tmp_path / "run")
+    compiled.ensure_ready()
+    with pytest.raises(ValueError, match="is no GENERATED entry"):
+        bind_artifact(kernel(), store, runtime_of(compiled).handle, tmp_path / "run")
+
+
+def test_rt_25_76_80_81_binding_validates_anew(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    handle = publish(store, chip_files())
+    bound(store, handle, builds, tmp_path)
+    (handle.directory / "orchestration/main.cpp").write_bytes(b"int MAIN;")
+    with pytest.raises(ValueError, match=r"orchestration/main.cpp differs from the manifest in sha256"):
+        bind_artifact(kernel(), store, handle, tmp_path / "run")
+    shutil.rmtree(handle.directory)
+    with pytest.raises(FileNotFoundError):
+        bind_artifact(kernel(), store, handle, tmp_path / "run")
+
+
+def test_rt_66_a_file_that_was_damaged_since_binding(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    handle = publish(store, chip_files())
+    compiled = bound(store, handle, builds, tmp_path)
+    (handle.directory / "orchestration/main.cpp").write_bytes(b"int MAIN;")
+    with pytest.raises(ValueError, match=r"main\.cpp"):
+        compiled.ensure_ready()
+    assert builds.generated == []
+
+
+def test_rt_70_73_a_ready_entry_is_hashed_once(
+    store: ArtifactStore, builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    compiled.ensure_ready()
+    handle = runtime_of(compiled).handle
+    hashed: list[int] = []
+    real = hashlib.sha256
+
+    def counting(data: bytes = b"", **options: Any) -> Any:
+        hashed.append(len(data))
+        return real(data, **options)
+
+    monkeypatch.setattr(hashlib, "sha256", counting)
+    found = store.lookup(handle.key, handle.spec)
+    payloads = len(hashed)
+    assert found.handle is not None
+    hashed.clear()
+    restored = restore_artifact(store, found.handle, tmp_path / "run")
+    assert len(hashed) == payloads
+    hashed.clear()
+    ready = runtime_of(restored).files()
+    assert hashed == []
+    assert ready.digests is not None
+    assert set(ready.digests) == set(ready.files)
+
+
+def test_rt_74_a_runtime_that_was_made_directly_validates_at_its_first_load(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    compiled.ensure_ready()
+    handle = runtime_of(compiled).handle
+    binary = handle.directory / "prebuilt/orchestration/main.so"
+    direct = ArtifactRuntime(store, ArtifactHandle(handle.root, handle.key, handle.spec, handle.records), tmp_path)
+    binary.write_bytes(b"BAD")
+    with pytest.raises(ValueError, match=r"main\.so"):
+        direct.files()
+
+
+def test_rt_40_41_planted_binaries_reach_no_build(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    from pypto.build.layout import generated_files
+
+    handle = publish(store, {**chip_files(), "cache/main.so": b"planted", "orchestration/main.o": b"planted"})
+    bound(store, handle, builds, tmp_path).ensure_ready()
+    assert set(generated_files(CHIP)) == {"kernel_config.json", "orchestration/main.cpp"}
+    assert "prebuilt/orchestration/main.so" not in builds.generated[0]
+    assert not {"cache/main.so", "orchestration/main.o"} & set(ready_spec(CHIP).required_files)
+
+
+def test_rt_83_84_85_86_89_a_failed_publication_keeps_the_private_binaries(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    handle = publish(store, chip_files())
+    compiled = bound(store, handle, builds, tmp_path)
+    slot = store.root.joinpath("artifacts", key().environment_digest, key().digest, ready_spec(CHIP).digest)
+    # Something in the place of the slot: the entry cannot be published there.
+    slot.write_text("")
+    compiled.ensure_ready()
+    runtime = runtime_of(compiled)
+    assert runtime.handle.spec.state is ArtifactState.GENERATED
+    assert (compiled.state, compiled.origin) == ("READY", Origin.PRIVATE)
+    assert runtime.directory.is_relative_to(tmp_path / "private")
+    assert (runtime.directory / "prebuilt/orchestration/main.so").read_bytes() == b"ELF"
+    assert builds.finished == [BuildStatus.PRIVATE]
+    directory = runtime.directory
+    del compiled, runtime
+    assert directory.is_dir()
+
+
+def test_what_no_identity_covers_stays_private(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    builds.uncovered = ("/strange.h", "/x.h")
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    compiled.ensure_ready()
+    assert (compiled.state, compiled.origin) == ("READY", Origin.PRIVATE)
+    assert builds.refused == ["a compiler read /strange.h and 1 more, which no identity covers"]
+    assert store.lookup(key(), ready_spec(CHIP)).status is LookupStatus.MISS
+
+
+def test_rt_98_promotion_over_a_readonly_store(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    handle = publish(store, chip_files())
+    readonly = ArtifactStore(store.root, readonly=True, private_root=tmp_path / "private")
+    compiled = bound(readonly, handle, builds, tmp_path)
+    compiled.ensure_ready()
+    assert compiled.origin is Origin.PRIVATE
+    homeless = bound(ArtifactStore(store.root, readonly=True), handle, builds, tmp_path)
+    with pytest.raises(OSError, match="no private_root to build in was given"):
+        homeless.ensure_ready()
+
+
+def test_rt_53_81_a_failing_build_publishes_nothing_and_may_be_repeated(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+
+    def fail(_: Path) -> None:
+        raise RuntimeError("no compiler")
+
+    builds.meanwhile = fail
+    with pytest.raises(RuntimeError, match="no compiler"):
+        compiled.ensure_ready()
+    assert store.lookup(key(), ready_spec(CHIP)).status is LookupStatus.MISS
+    builds.meanwhile = lambda _: None
+    compiled.ensure_ready()
+    assert compiled.origin is Origin.SHARED
+
+
+def test_rt_87_overlapping_promotions_share_one_build(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    handle = publish(store, chip_files())
+    compiled = [bound(store, handle, builds, tmp_path) for _ in range(4)]
+    started = threading.Event()
+
+    def wait(_: Path) -> None:
+        started.wait(5)
+
+    builds.meanwhile = wait
+    threads = [threading.Thread(target=one.ensure_ready) for one in compiled]
+    for thread in threads:
+        thread.start()
+    started.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(builds.generated) == 1
+    assert {one.origin for one in compiled} == {Origin.SHARED}
+
+
+def test_rt_34_91_several_orchestrations(store: ArtifactStore, tmp_path: Path) -> None:
+    config = {**CHIP, "orchestration": [CHIP["orchestration"], CHIP["orchestration"]]}
+    handle = publish(store, chip_files(config=config))
+    with pytest.raises(ValueError, match="has one orchestration; store its parts one by one"):
+        bind_artifact(kernel(), store, handle, tmp_path / "run")
+
+
+def test_rt_69_a_binary_marker_is_not_enough(store: ArtifactStore, tmp_path: Path) -> None:
+    handle = publish(store, {**chip_files(), "binary_manifest.json": b"{}"})
+    with pytest.raises(ValueError, match="does not hold exactly the generated files"):
+        bind_artifact(kernel(), store, handle, tmp_path / "run")
+
+
+CONFIGS = ("kernel_config.json", "chips/0/kernel_config.json", "chips/1/kernel_config.json")
+
+
+def distributed() -> dict[str, bytes]:
+    files = {"kernel_config.json": canonical_json(PARENT), "chips/notes.txt": b"no chip"}
+    return {**files, **chip_files("chips/0/"), **chip_files("chips/1/")}
+
+
+def test_rt_21_22_23_28_29_33_a_parent_with_chips(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    handle = publish(store, distributed(), *CONFIGS, kind=BuildKind.DISTRIBUTED)
+    compiled = bound(store, handle, builds, tmp_path)
+    assert builds.generated == []
+    compiled.ensure_ready()
+    spec = runtime_of(compiled).handle.spec
+    assert spec.build_kind is BuildKind.DISTRIBUTED
+    markers = [name for name in spec.required_files if name.endswith("binary_manifest.json")]
+    assert markers == ["binary_manifest.json", "chips/0/binary_manifest.json", "chips/1/binary_manifest.json"]
+    assert "chips/1/prebuilt/orchestration/main.so" in spec.required_files
+    assert len(builds.generated) == 1
+
+
+@pytest.mark.parametrize(
+    ("required", "message"),
+    [
+        (CONFIGS[:2], "chips/1/kernel_config.json is there, but the entry's spec does not declare it"),
+        (CONFIGS[1:], "kernel_config.json is there, but the entry's spec does not declare it"),
+    ],
+)
+def test_rt_26_108_every_chip_is_declared(
+    store: ArtifactStore, tmp_path: Path, required: tuple[str, ...], message: str
+) -> None:
+    handle = publish(store, distributed(), *required, kind=BuildKind.DISTRIBUTED)
+    with pytest.raises(ValueError, match=message):
+        bind_artifact(kernel(), store, handle, tmp_path / "run")
+
+
+def test_rt_62_64_100_restoring_writes_nothing(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    compiled.ensure_ready()
+    readonly = ArtifactStore(store.root, readonly=True)
+    found = readonly.lookup(key(), ready_spec(CHIP))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert found.handle is not None
+    restore_artifact(readonly, found.handle, tmp_path / "run").ensure_ready()
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    assert os.listdir(store.root / "locks") == [f"{key().digest}.lock"]
