@@ -1,7 +1,8 @@
 """The settings that say which evidence an identity rests on: `PYPTO_CACHE_IDENTITY`, `_STRICT` and `_EPOCH`.
 
 They are captured here and nowhere else, and they are part of every component's record, so that entries made under
-different settings never meet. Bazel sets them by flags of the same names; `_environment.json` maps one to the other.
+different settings never meet. Bazel sets them by flags of the same names; the registry of environment
+inputs maps one to the other.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import check_environment_inputs
 from check_environment_inputs import (
     CLASSES,
     REGISTRY,
@@ -330,6 +332,39 @@ def test_env_35_36_37_38_49_inputs_of_tools_are_listed() -> None:
               "GCC_EXEC_PREFIX", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LANG", "LC_ALL", "TZ"]  # fmt: skip
     assert [name for name in wanted if name not in KNOWN] == []
     assert {entry["class"] for entry in KNOWN.values()} <= set(CLASSES)
+
+
+def test_env_08_12_no_variable_asks_for_fresh_work() -> None:
+    """Diagnostics are asked for in a call's settings, and such a call never looks at the cache; see the JIT's tests."""
+    assert [name for name, entry in KNOWN.items() if entry["class"] == "fresh_request"] == []
+
+
+def test_env_11_lim_10_14_the_registry_is_for_audits() -> None:
+    """No code reads it, so no key is made by walking through it; its own content counts as package data."""
+    readers = [path for path in (ROOT / "pypto").rglob("*.py") if "_environment.json" in path.read_text()]
+    assert [path.relative_to(ROOT).as_posix() for path in readers] == ["pypto/_identity/package.py"]
+
+
+def test_env_30_it_runs_on_the_oldest_python() -> None:
+    """3.11 is this project's oldest; what a newer one brought must not be used."""
+    for path in Path(__file__).parent.glob("*environment_*.py"):
+        ast.parse(path.read_text(), feature_version=(3, 11))
+
+
+def test_lim_01_04_08_09_limits_are_stated() -> None:
+    """Also CNT-32, REP-06, REP-08, LIM-05, LIM-07, IDB-15."""
+    stated = " ".join((check_environment_inputs.__doc__ or "").split())
+    assert "programs that are started read variables of their own" in stated
+    assert "reflection" in stated
+    guide = " ".join((ROOT / "docs/guide/identity.md").read_text().split())
+    for sentence in (
+        "is what an installation says about itself, not a proof of its bytes",
+        "is no snapshot",
+        "may have two keys in the host world",
+        "must not change while a process lives",
+        "choose a new epoch, clear the cache or turn it off",
+    ):
+        assert sentence in guide
 
 
 def test_flags_of_bazel_are_those_of_the_registry() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import pypto
 from pypto._identity import (
     ComponentInputs,
     ContentRoot,
@@ -26,6 +27,7 @@ from pypto._identity import (
 from pypto._identity.identity import COMPONENT_NAMES, IDENTITY_SCHEMA
 from pypto._identity.policy import POLICIES
 from pypto._identity.toolchain_inputs import WORLDS
+from pypto.jit.artifact_cache.key import ArtifactKey
 
 ROOT = Path(__file__).parents[3]
 
@@ -61,7 +63,7 @@ def test_each_component_moves_the_identity_alone(name: str) -> None:
 
 
 def test_unavailable_by_default(tmp_path: Path) -> None:
-    """INS-09, INS-10, INS-21."""
+    """INS-09 to INS-11, INS-21, LIM-03: known paths alone are no complete list."""
     (tmp_path / "f").write_text("x")
     for component in (ComponentInputs(), ComponentInputs(roots=(ContentRoot(tmp_path / "f"),))):
         identity = capture(inputs(ptoas=component))
@@ -83,6 +85,30 @@ def test_every_unavailable_component_is_reported(tmp_path: Path) -> None:
     assert set(identity.reasons) == {"pypto", "ptoas"}
     assert identity.reasons["pypto"] == "first"
     assert "missing" in identity.reasons["ptoas"]
+
+
+def test_no_key_comes_from_an_incomplete_identity() -> None:
+    """INS-26, INS-31, INS-32, IDB-06: digests of the good components are kept for people, never for a key."""
+    identity = capture(inputs(ptoas=ComponentInputs()))
+    other = capture(inputs(ptoas=ComponentInputs(unavailable_reason="another reason")))
+    assert len(identity.components) == 4
+    for broken in (identity, other):
+        with pytest.raises(ValueError, match="ptoas"):
+            ArtifactKey(broken, "0" * 64, "0" * 64)
+    good = capture(inputs())
+    assert (good.schema, good.usable) == (IDENTITY_SCHEMA, True)
+    assert ArtifactKey(good, "0" * 64, "0" * 64).environment_digest == good.digest
+
+
+def test_versions_tell_installations_apart() -> None:
+    """REP-01, REP-02, REP-12: a development build is not its release."""
+    texts = ("1.2.3", "1.2.3.dev4", "1.2.3\n", "1.2.4")
+    assert len({digest_of(available(reported_version=text)) for text in texts}) == len(texts)
+
+
+def test_the_module_is_internal() -> None:
+    """LIM-11."""
+    assert not [name for name in pypto.__all__ if "identity" in name.lower()]
 
 
 def test_an_empty_list_of_inputs_is_no_evidence(tmp_path: Path) -> None:

@@ -285,6 +285,15 @@ def test_extra_sources_take_python_from_directories(tree: Path) -> None:
     assert fingerprint_extra_sources([tree, tree / "missing"]).digest is None
 
 
+def test_special_files_among_extra_sources(tree: Path) -> None:
+    """CNT-48: what is no Python source by its name is not looked at."""
+    before = fingerprint_extra_sources([tree])
+    os.mkfifo(tree / "special")
+    assert fingerprint_extra_sources([tree]) == before
+    os.mkfifo(tree / "special.py")
+    assert "special.py" in str(fingerprint_extra_sources([tree]).reason)
+
+
 def test_broken_links_among_extra_sources(tree: Path) -> None:
     """CNT-39: a link that could be a directory counts, one that is excluded by its name does not."""
     (tree / ".git").mkdir()
@@ -295,6 +304,6 @@ def test_broken_links_among_extra_sources(tree: Path) -> None:
 
 
 def test_moved_trees_differ(tree: Path, tmp_path: Path) -> None:
-    """CNT-09, CNT-10."""
+    """CNT-09, CNT-10, LIM-05."""
     shutil.copytree(tree, tmp_path / "copy")
     assert digest(tree) != digest(tmp_path / "copy")

@@ -20,6 +20,7 @@ from pypto._identity.records import canonical_json
 from pypto.toolchain import Toolchain, ToolchainDescriptor, ToolchainError, describe, measured, tree
 from pypto.toolchain.cli import main
 from pypto.toolchain.descriptor import ROOTS, SET_FILE, Bindings, ToolSet
+from pypto.toolchain.tools import gcc_orchestration, ptoas_command
 from pypto.toolchain.tree import Tree, content_digest, measure
 
 ROOT = Path(__file__).parents[3]
@@ -319,6 +320,26 @@ def test_cann_is_known_by_its_build_until_strictness_asks_for_more(folder: Path,
     assert changed(before, resource) == {"strict"}
     (cann / "bin/ccec").write_bytes(b"firsT")
     assert changed(resource, digests()) == {"content", "strict"}
+
+
+@pytest.mark.parametrize("name", ["ptoas", "gcc"])
+def test_the_tool_that_is_identified_is_the_one_that_runs(folder: Path, name: str) -> None:
+    """INS-19, INS-20, INS-35, IDB-37: command and identity come from one record."""
+    toolchain = Toolchain.load(folder / "descriptor.json")
+    record = toolchain.descriptor.record()
+    wanted = "ptoas" if name == "ptoas" else "g++"
+
+    def chosen(path: str) -> tuple[str, str | None]:
+        tools = {tool: {**record["sets"][name]["tools"]["tool"], "path": path} for tool in (wanted, "as")}
+        sets = {**record["sets"], name: {**record["sets"][name], "tools": tools}}
+        descriptor = ToolchainDescriptor.from_bytes(canonical_json({**record, "sets": sets}))
+        made = Toolchain(descriptor, toolchain.bindings)
+        command = ptoas_command(made, "a", "b") if name == "ptoas" else gcc_orchestration(made, "a", "b")
+        return command.argv[0], hermetic_identity(descriptor.record()).digest
+
+    (one, before), (other, after) = chosen("bin/tool"), chosen("bin/other")
+    assert (one, other) == (f"t/{name}/bin/tool", f"t/{name}/bin/other")
+    assert before != after
 
 
 def test_folders_do_not_count(folder: Path, tmp_path: Path) -> None:

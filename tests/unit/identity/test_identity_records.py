@@ -77,7 +77,7 @@ def test_examples_of_the_specification() -> None:
 
 
 def test_every_value_carries_its_type() -> None:
-    """REC-03, REC-06, REC-12, REC-37: look-alikes differ, alone, in a list and as a dictionary's value."""
+    """REC-03, REC-06, REC-07, REC-12 to REC-14, REC-37: look-alikes differ, alone, in lists and in dictionaries."""
     for wrap in (lambda v: v, lambda v: [v], lambda v: (v,), lambda v: {"k": v}, lambda v: [v, v]):
         encodings = [encode_record(wrap(value)) for value in LOOK_ALIKES]
         assert len(set(encodings)) == len(LOOK_ALIKES)
@@ -117,7 +117,7 @@ def test_floats_keep_their_bits() -> None:
 
 
 def test_strings_keep_their_code_points() -> None:
-    """REC-23 to REC-26, REC-41."""
+    """REC-10, REC-23 to REC-26, REC-41."""
     texts = ["\u00e9", "e\u0301", "\U0001f600", "\ud83d\ude00", "\ud800", "\udc00", "\\ud800", ""]
     assert len({digest_record(text) for text in texts}) == len(texts)
     assert len({digest_record({text: 1}) for text in texts}) == len(texts)
