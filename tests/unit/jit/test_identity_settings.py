@@ -192,3 +192,19 @@ def test_mem_07_idb_17_application_sources_are_read_at_every_request(
             os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
             keys.append(kernels.annotated.compile(config=RunConfig(cache_config=cache)).key)
         assert keys[0] == keys[2] != keys[1]
+
+
+def test_cnt_31_an_application_source_that_changes_during_the_build(
+    kernels: ModuleType, builds: Any, tmp_path: Path
+) -> None:
+    """Nothing is stored, the caller gets a result of its own, and the next request is a new one."""
+    source = tmp_path / "extra.py"
+    source.write_text("1")
+    cache = CacheConfig(enabled=True, root=tmp_path / "cache", extra_source_paths=(source,))
+    builds.while_generating = lambda: source.write_text("2")
+    made = kernels.annotated.compile(config=RunConfig(cache_config=cache))
+    assert pypto.cache_stats().last_bypass_reason == "sources changed while the kernel was being built"
+    assert list((tmp_path / "cache").rglob("artifact_manifest.json")) == []
+    builds.while_generating = lambda: None
+    assert kernels.annotated.compile(config=RunConfig(cache_config=cache)) is not made
+    assert len(list((tmp_path / "cache").rglob("artifact_manifest.json"))) == 1
