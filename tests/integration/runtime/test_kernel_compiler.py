@@ -13,7 +13,7 @@ from pypto.runtime import CompiledProgram, KernelCompiler, RunConfig, SimulatorC
 from pypto.runtime.elf import read_shared_object
 from pypto.runtime.kernel_compiler import CompilerOutputError
 from pypto.runtime.prebuilt import load
-from pypto.toolchain import Toolchain, ToolError, ToolSetMissing, ToolTimeout, tools
+from pypto.toolchain import Bindings, Toolchain, ToolError, ToolSetMissing, ToolTimeout, tools
 
 NATIVE = Path(__file__).parent / "native"
 
@@ -46,12 +46,35 @@ def tensors(rows: int = 12) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_binary_of_a_kernel(probe_binary: bytes) -> None:
+    """KC-01, KC-22, KC-26."""
     facts = read_shared_object(probe_binary)
     assert facts.functions >= {"kernel_entry", "pypto_kernel_begin", "pypto_kernel_op", "pypto_kernel_error"}
     assert facts.build_id is not None and len(facts.build_id) == 40
 
 
+def test_nothing_is_inherited() -> None:
+    """KC-07, KC-08: neither a base class nor its build methods."""
+    assert KernelCompiler.__mro__ == (KernelCompiler, object)
+
+
+def test_headers_come_from_the_set_that_is_bound(toolchain: Toolchain, tmp_path: Path) -> None:
+    """KC-16, KC-17, KC-18: the pinned root, or the one that the bindings name; the forced header is found in it."""
+    (tmp_path / "isa/include/pto").mkdir(parents=True)
+    for folder in ("overlay", "include/pto/common"):
+        (tmp_path / "isa" / folder).mkdir()
+    (tmp_path / "isa/include/pto/pto-inst.hpp").write_text("#error the root that was named\n")
+    (tmp_path / "isa/include/pto/common/type.hpp").write_text("")
+    bindings = Bindings({**toolchain.bindings.roots, "isa": tmp_path / "isa"})
+    files = {"a.cpp": b'#include "pypto/kernel.h"\nextern "C" void kernel_entry(int64_t*) {}\n'}
+    compiled = KernelCompiler(toolchain).compile_incore("a.cpp", files, core="aiv", name="f")
+    assert compiled.uncovered == ()
+    with pytest.raises(ToolError, match=r"t/isa/include/pto/pto-inst\.hpp:1:2: error: #error the root that was named"):
+        named = Toolchain(toolchain.descriptor, bindings)
+        KernelCompiler(named).compile_incore("a.cpp", files, core="aiv", name="f")
+
+
 def test_equal_sources_give_equal_bytes(probe_binary: bytes, toolchain: Toolchain, tmp_path: Path) -> None:
+    """KC-27, KC-29, KC-30: in a folder of its own below `build_dir`, which is empty afterwards."""
     files = {"kernels/aiv/pto_probe.cpp": (NATIVE / "pto_probe.cpp").read_bytes()}
     compiler = KernelCompiler(toolchain, build_dir=tmp_path)
     again = compiler.compile_incore("kernels/aiv/pto_probe.cpp", files, core="aiv", name="pto_probe")
@@ -89,6 +112,7 @@ def test_no_number_leads_outside(probe: CompiledProgram, numbers: tuple[int, ...
 
 
 def test_a_compile_error_names_the_stage_and_leaves_nothing(toolchain: Toolchain, tmp_path: Path) -> None:
+    """KC-28."""
     compiler = KernelCompiler(toolchain, build_dir=tmp_path)
     with pytest.raises(ToolError) as caught:
         compiler.compile_orchestration("a.cpp", {"a.cpp": b"int main( {"}, name="decode")
@@ -115,6 +139,8 @@ def test_a_binary_without_the_functions_is_refused(toolchain: Toolchain, tmp_pat
 def test_a_compiler_that_only_says_it_succeeded(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
+    """KC-02, KC-05."""
+
     def stand_in(_: Toolchain, source: str, output: str, **__: object) -> tools.Command:
         return tools.Command(("/bin/sh", "-c", script), {"OUT": output})
 
@@ -127,21 +153,27 @@ def test_a_compiler_that_only_says_it_succeeded(
 def test_the_time_limit_is_taken_at_construction(
     toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """KC-29, KC-46, KC-48, KC-49, KC-50, KC-53, KC-54: later changes do not count; the folder was below `build_dir`."""
+    place = tmp_path / "place"
+    (tmp_path / "build").mkdir()
+
     def stand_in(*_: object, **__: object) -> tools.Command:
-        return tools.Command(("/bin/sh", "-c", "/bin/sleep 60 & wait"), {})
+        return tools.Command(("/bin/sh", "-c", "/bin/pwd -P > $SEEN; /bin/sleep 60 & wait"), {"SEEN": str(place)})
 
     monkeypatch.setattr(tools, "gcc_orchestration", stand_in)
     monkeypatch.setenv("PYPTO_COMPILER_TIMEOUT", "0.2")
-    compiler = KernelCompiler(toolchain, build_dir=tmp_path)
+    compiler = KernelCompiler(toolchain, build_dir=tmp_path / "build")
     monkeypatch.setenv("PYPTO_COMPILER_TIMEOUT", "900")
     with pytest.raises(RuntimeError, match=r"compile orchestration f: sh did not finish in 0\.2 s") as caught:
         compiler.compile_orchestration("a.cpp", {"a.cpp": b""}, name="f")
     assert isinstance(caught.value, ToolTimeout)
-    assert list(tmp_path.iterdir()) == []
+    assert Path(place.read_text().strip()).parent == tmp_path / "build"
+    assert list((tmp_path / "build").iterdir()) == []
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "abc"])
 def test_a_malformed_time_limit(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """KC-45, KC-52."""
     monkeypatch.setenv("PYPTO_COMPILER_TIMEOUT", value)
     with pytest.raises(ValueError, match="PYPTO_COMPILER_TIMEOUT"):
         KernelCompiler(toolchain)

@@ -129,7 +129,7 @@ def test_installing_with_a_toolkit_and_upgrading_it(packages: Packages, cann: Pa
         Toolchain.load(prefix / "descriptor.json")
     assert install(packages.lock, prefix, packages.folder, cann=cann).descriptor.sets["cann"].version == "9.0.0"
     os.rename(cann, tmp_path / "gone")
-    with pytest.raises(DescriptorError, match=r"'cann' does not exist: .*; `python -m pypto.toolchain install` goes on"):
+    with pytest.raises(DescriptorError, match=r"'cann' does not exist: .*toolchain install` goes on"):
         Toolchain.load(prefix / "descriptor.json")
     assert install(packages.lock, prefix, packages.folder).descriptor == plain.descriptor
 

@@ -32,6 +32,7 @@ def sh(script: str) -> Command:
 
 
 def test_private_root_has_the_fixed_names_and_is_removed(toolchain: Toolchain, tmp_path: Path) -> None:
+    """KC-04, KC-38."""
     with private_root(toolchain, parent=tmp_path) as root:
         assert sorted(os.listdir(root.path)) == ["t", "tmp", "w"]
         assert sorted(os.listdir(root.path / "t")) == ["gcc", "isa", "ptoas", "pypto"]
@@ -74,6 +75,7 @@ def test_command_lines_and_environments_name_no_place(toolchain: Toolchain) -> N
 
 
 def test_a_kernel_is_compiled_for_exactly_one_core(toolchain: Toolchain) -> None:
+    """KC-12, KC-14."""
     vector = gcc_compile_incore(toolchain, "w/a.cpp", "w/a.so", core="aiv").argv
     cube = gcc_compile_incore(toolchain, "w/a.cpp", "w/a.so", core="aic").argv
     assert "-D__DAV_VEC__" in vector and "-D__DAV_CUBE__" not in vector
@@ -131,6 +133,7 @@ def test_a_tool_that_is_killed_names_the_signal(toolchain: Toolchain) -> None:
 
 
 def test_a_slow_tool_is_ended_with_its_children(toolchain: Toolchain, tmp_path: Path) -> None:
+    """KC-55."""
     mark = tmp_path / "mark"
     with private_root(toolchain) as root, pytest.raises(ToolError, match=r"did not finish in 0.2 s \(PYPTO_COMPILER"):
         root.run(sh(f"(sleep 1; touch {mark}) & wait"), "compile qk", timeout=0.2)
