@@ -26,11 +26,11 @@ HERE = Path(__file__).resolve().parent
 for place in (HERE, HERE.parent / "unit/artifact_cache", HERE.parent / "unit/bundle", HERE.parents[1]):
     sys.path.insert(0, str(place))
 
-import injection
-import mutations
-import power_loss
-import races
-from bundle_samples import make_bundle
+import injection  # noqa: E402
+import mutations  # noqa: E402
+import power_loss  # noqa: E402
+import races  # noqa: E402
+from bundle_samples import make_bundle  # noqa: E402
 
 
 def in_parts(jobs: int, part: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:

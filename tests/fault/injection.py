@@ -1,8 +1,9 @@
 """Every system call of the store's operations fails, or is the last one of its process.
 
 For each call of a traced run: SIGKILL in front of it (which is right behind the one before), each error of `ERRORS`,
-each error from there on (a disk that stays full), and, for reading and writing, a call that did nothing but says that it
-moved one byte. Afterwards another process must find a MISS or a complete HIT, the locks free, and the next request served.
+each error from there on (a disk that stays full), and, for reading and writing, a call that does nothing but says that
+it moved one byte. Afterwards another process must find a MISS or a complete HIT, the locks free, and the next request
+served.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Point:
     persistent: bool = False
 
     def __str__(self) -> str:
-        return f"{self.call.phase}: {self.how}{' and later' if self.persistent else ''} at {self.call.name} {self.call.text}"
+        how = f"{self.how} and later" if self.persistent else self.how
+        return f"{self.call.phase}: {how} at {self.call.name} {self.call.text}"
 
 
 @dataclass

@@ -24,14 +24,14 @@ from pypto.jit.artifact_cache import MARKER_NAME, ArtifactHandle, ArtifactStore,
 KEY = sample_key()
 _LIMIT = 16 * 1024 * 1024
 _VALUES: list[Any] = [
-    None, True, False, 0, -1, 1, 2, 10**30, "", "x", "..", "/", "/etc/passwd", "../x", "a/../b", "./a", "a//b", "a\\b", "a/",
-    "a" * 5000, "\0", "é", "e\u0301", "\u202e", [], {}, [[]], {"a": 1}, "0" * 64, "generated", "ready", "single_chip",
-    MARKER_NAME, "kernel_config.json", "KERNEL_CONFIG.JSON",
+    None, True, False, 0, -1, 1, 2, 10**30, "", "x", "..", "/", "/etc/passwd", "../x", "a/../b", "./a", "a//b", "a\\b",
+    "a/", "a" * 5000, "\0", "é", "e\u0301", "\u202e", [], {}, [[]], {"a": 1}, "0" * 64, "generated",
+    "ready", "single_chip", MARKER_NAME, "kernel_config.json", "KERNEL_CONFIG.JSON",
 ]  # fmt: skip
 _PIECES = [
-    b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b"1e400", b"-0", b"0x1", b"NaN", b"Infinity", b"9" * 5000,
-    b"1.0", b"//", b"/*", b"..", b"\\\\", b"\n", b" ", b"\t", b"\xef\xbb\xbf", b"\0", b'"schema":1,', b'"files":[],', b"{" * 3000,
-    b"[" * 100_000, b"]" * 50, b'"', b",", b"}", b"null",
+    b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b"1e400", b"-0", b"0x1", b"NaN", b"Infinity",
+    b"9" * 5000, b"1.0", b"//", b"/*", b"..", b"\\\\", b"\n", b" ", b"\t", b"\xef\xbb\xbf", b"\0", b'"schema":1,',
+    b'"files":[],', b"{" * 3000, b"[" * 100_000, b"]" * 50, b'"', b",", b"}", b"null",
 ]  # fmt: skip
 
 

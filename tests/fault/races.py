@@ -211,7 +211,7 @@ def end(process: int) -> None:
 
 
 def fork_in_builder(folder: Path, how: str) -> None:
-    """A child that a builder leaves behind keeps no lock: neither after the publication nor when the builder is killed."""
+    """A child that a builder leaves behind keeps no lock, after the publication and when the builder is killed."""
     left: list[int] = []
 
     def build(directory: Path) -> None:
@@ -248,7 +248,7 @@ def _asks_again(folder: Path) -> str:
     def request() -> dict[str, Any]:
         return {"status": store_in(folder).get_or_build(KEY, GENERATED, write_files).status.value}
 
-    return str(finish(start(request, folder / "again"), folder / "again")["status"])
+    return str(finish(start(request, folder / "again", limit=20), folder / "again")["status"])
 
 
 def importers(folder: Path, processes: int) -> dict[str, Any]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -179,14 +177,11 @@ def test_a_forked_child_does_not_wait_for_its_parents_operation(world: World) ->
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(root_user: None, tmp_path: Path) -> Iterator[Path]:
     """A file system of 128 KiB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mount = shutil.which("mount")
-    if mount is None or os.geteuid() != 0:
-        pytest.skip("mounting a small file system needs root and mount(8)")
-    done = subprocess.run([mount, "-t", "tmpfs", "-o", "size=128k", "tmpfs", place], capture_output=True, text=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", place], capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"this machine does not let a small file system be mounted: {done.stderr.strip()}")
     yield place
@@ -210,87 +205,3 @@ def test_full_disk(small_disk: Path, tmp_path: Path) -> None:
     assert store.lookup(KEY, READY).status is LookupStatus.MISS
     (small_disk / "ballast").unlink()
     assert store.get_or_build(KEY, READY, build).status is BuildStatus.PUBLISHED
-
-
-# Other users
-
-NOBODY = 65534
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter; pytest's own folders are closed to them."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def as_nobody(action: Callable[[], str]) -> str:
-    """What `action` returns in a child process of another user."""
-    if os.geteuid() != 0:
-        pytest.skip("becoming another user needs root")
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            os.write(writer, action().encode())
-        except BaseException as error:
-            os.write(writer, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    with os.fdopen(reader) as stream:
-        return stream.read()
-
-
-def test_another_user_needs_the_documented_grant(open_folder: Path) -> None:
-    """PRM-1, PRM-22 to PRM-25, PRM-33."""
-    store = ArtifactStore(open_folder / "root")
-    (open_folder / "theirs").mkdir()
-    os.chown(open_folder / "theirs", NOBODY, NOBODY)
-    assert store.get_or_build(KEY, READY, Builder()).status is BuildStatus.PUBLISHED
-
-    def look() -> str:
-        return ArtifactStore(store.root, readonly=True).lookup(KEY, READY).status.value
-
-    def publish_other() -> str:
-        theirs = ArtifactStore(store.root, private_root=open_folder / "theirs")
-        result = theirs.get_or_build(sample_key("d"), READY, Builder())
-        return f"{result.status.value} {result.failure and result.failure.value}"
-
-    def write_into_root() -> str:
-        try:
-            (store.root / "artifacts/x").write_text("x")
-        except PermissionError:
-            return "refused"
-        return "written"
-
-    assert as_nobody(look) == "storage_error"
-    subprocess.run(["chmod", "a+rx,go-w", "--", store.root], check=True)
-    subprocess.run(["chmod", "-R", "a+rX,a-w", "--", store.root / "artifacts"], check=True)
-    assert as_nobody(look) == "hit"
-    assert as_nobody(publish_other) == "private lock"
-    assert as_nobody(write_into_root) == "refused"
-    open_folder.chmod(0o700)
-    assert as_nobody(look) == "storage_error"
-
-
-def test_unwritable_root(open_folder: Path) -> None:
-    """PUB-37, RO-11: as a user who may not write there."""
-    root = open_folder / "root"
-    root.mkdir()
-    (open_folder / "theirs").mkdir()
-    os.chown(open_folder / "theirs", NOBODY, NOBODY)
-
-    def build(private: Path) -> str:
-        result = ArtifactStore(root, private_root=private).get_or_build(KEY, READY, Builder())
-        return f"{result.status.value} {result.failure and result.failure.value}"
-
-    assert as_nobody(lambda: build(open_folder / "theirs/private")) == "private lock"
-    assert "PermissionError" in as_nobody(lambda: build(open_folder / "private"))
-    assert list(root.iterdir()) == []

@@ -24,7 +24,7 @@ def test_changed_markers(seed: int) -> None:
 
 
 def test_changed_trees() -> None:
-    """MAN-23, MAN-26, MAN-34 to MAN-36, MAN-39: files added, removed, swapped, renamed; links, FIFOs, devices, depth."""
+    """MAN-23, MAN-26, MAN-34 to MAN-36, MAN-39: files added, removed, swapped, renamed; links, FIFOs, devices."""
     with mutations.Entry() as entry:
         assert mutations.mutate_trees(entry, 600, 1) == 600
 

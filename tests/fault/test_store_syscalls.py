@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import injection
@@ -41,7 +42,7 @@ def test_kill_in_front_of_every_call_of_a_publication() -> None:
     calls = injection.trace_calls(scenario)
     # A call that changes nothing leaves what the one before it left.
     changing = {"openat", "mkdir", "mkdirat", "flock", "write", "fchmod", "chmod", "fsync", "renameat2"}
-    after = [call for before, call in zip(calls, calls[1:], strict=False) if before.name in changing]
+    after = [call for before, call in pairwise(calls) if before.name in changing]
     for call in after:
         injection.inject(scenario, injection.Point(call, "signal=KILL"), tally)
     assert tally.problems == []

@@ -20,9 +20,10 @@ from typing import Any
 STRACE = shutil.which("strace")
 # Calls that change and learn nothing outside the process, and those of the harness itself.
 _INTERNAL = frozenset(
-    "brk mmap munmap mprotect mremap madvise futex rt_sigprocmask rt_sigaction getpid gettid clock_gettime access poll"
-    " ppoll restart_syscall sendto recvfrom exit_group rt_sigreturn exit set_robust_list sched_yield".split()
-)
+    ("brk", "mmap", "munmap", "mprotect", "mremap", "madvise", "futex", "rt_sigprocmask", "rt_sigaction",
+     "rt_sigreturn", "getpid", "gettid", "clock_gettime", "set_robust_list", "sched_yield", "exit", "exit_group",
+     "restart_syscall", "access", "poll", "ppoll", "sendto", "recvfrom")
+)  # fmt: skip
 _MARK = "/pypto-mark/"
 _LINE = re.compile(r"^\d+ +([a-z0-9_]+)\((.*)$")
 
@@ -107,6 +108,11 @@ def _run_child(action: Callable[[], dict[str, Any]], link: socket.socket, user: 
         link.send(json.dumps(report).encode())
     finally:
         os._exit(0)
+
+
+def line_of(lines: Sequence[str], phase: str) -> int:
+    """Index of the line that marks a phase."""
+    return next(number for number, line in enumerate(lines) if f'{_MARK}{phase}"' in line)
 
 
 def calls_of(outcome: Outcome) -> list[Call]:
