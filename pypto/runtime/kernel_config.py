@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pypto._identity.records import parse_canonical_json
+from pypto.runtime.config import BackendType, ExecutionMode
 from pypto.runtime.errors import LoadError
+from pypto.runtime.targets import RUNTIMES
 
 CONFIG_FILE = "kernel_config.json"
 CONFIG_SCHEMA = 1
@@ -97,10 +99,10 @@ class KernelConfig:
         config = cls(
             entry=top.take("entry", str),
             build_kind=top.take("build_kind", str),
-            runtime=top.take("runtime", str),
+            runtime=top.choose("runtime", RUNTIMES),
             runtime_abi=top.take("runtime_abi", int),
-            backend_type=top.take("backend_type", str),
-            execution_mode=top.take("execution_mode", str),
+            backend_type=top.choose("backend_type", tuple(backend.value for backend in BackendType)),
+            execution_mode=top.choose("execution_mode", tuple(mode.value for mode in ExecutionMode)),
             params=tuple(_parameter(_Fields(p, f"{what}: params")) for p in top.take("params", list)),
             returns=tuple(top.take("returns", list)),
             orchestration_source=orchestration.take("source", str),

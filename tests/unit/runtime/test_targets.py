@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import pypto.runtime
+from pypto.runtime import LoadError
+from pypto.runtime.kernel_config import KernelConfig
 from pypto.runtime.targets import target
 from pypto.runtime.witness import parse_dependencies, uncovered
 
@@ -68,6 +70,25 @@ def test_unknown_words() -> None:
         target("Ascend1", "sim")
     with pytest.raises(ValueError, match="runtime is 'host_build_graph' or"):
         target("Ascend910B", "sim").orchestration_compiler("other")
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("backend_type", "'Ascend1', expected Ascend910B or Ascend950"),
+        ("execution_mode", "'Ascend1', expected sim or device"),
+        ("runtime", "'Ascend1', expected host_build_graph or tensormap_and_ringbuffer"),
+    ],
+)
+def test_a_configuration_for_an_unknown_target_is_not_loaded(field: str, words: str) -> None:
+    record = {
+        "schema": 1, "entry": "f", "build_kind": "single_chip", "runtime": "host_build_graph", "runtime_abi": 1,
+        "backend_type": "Ascend910B", "execution_mode": "sim", "params": [], "returns": [], "kernels": [],
+        "orchestration": {"source": "orchestration/f.cpp", "binary": "prebuilt/orchestration/f.so"},
+    }  # fmt: skip
+    assert KernelConfig.from_record(record).entry == "f"
+    with pytest.raises(LoadError, match=f"the field '{field}' is {words}"):
+        KernelConfig.from_record({**record, field: "Ascend1"})
 
 
 def test_the_syntax_of_make() -> None:
