@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
 
 from pypto._identity.host.device import device_inputs
 from pypto._identity.host.files import Unidentified
@@ -34,24 +33,30 @@ def host_inputs(
         probes: how programs are asked about themselves; default: as child processes in the project root, with the
             environment in which the build runs its tools, in English.
     """
-    if not sys.platform.startswith("linux"):
-        missing = ComponentInputs(unavailable_reason=f"host tools are identified on Linux only, not on {sys.platform}")
-        return _inputs(dict.fromkeys(COMPONENT_NAMES, missing), settings)
     if probes is None:
         probes = ProcessProbes({**selection.tool_variables(), "LC_ALL": "C"}, selection.project_root)
-    found: dict[str, ComponentInputs] = {}
-    makers: dict[str, Callable[[], ComponentInputs]] = {
-        "pypto": lambda: pypto_inputs(selection, settings, probes),
-        "runtime": lambda: runtime_inputs(selection, settings),
-        "pto_isa": lambda: pto_isa_inputs(selection, settings),
-        "ptoas": lambda: ptoas_inputs(selection, settings, probes),
-        "device_toolchain": lambda: device_inputs(selection, settings, probes),
-    }
-    refused = _refusal(selection, settings)
-    for name, make in makers.items():
-        # Overrides act on programs; a runtime and headers are data.
-        found[name] = refused if refused is not None and name not in ("runtime", "pto_isa") else make()
-    return _inputs(found, settings)
+    found = {name: component_inputs(name, selection, settings, probes) for name in COMPONENT_NAMES}
+    return ToolchainInputs(**found, world="host", settings=settings)
+
+
+def component_inputs(
+    name: str, selection: HostSelection, settings: IdentitySettings, probes: Probes
+) -> ComponentInputs:
+    """The evidence of one component, by name; arguments as `host_inputs`."""
+    if not sys.platform.startswith("linux"):
+        return ComponentInputs(unavailable_reason=f"host tools are identified on Linux only, not on {sys.platform}")
+    if name == "runtime":
+        return runtime_inputs(selection, settings)
+    if name == "pto_isa":
+        return pto_isa_inputs(selection, settings)
+    # Runtime and headers are data; what acts on programs acts on the other components.
+    if settings.policy == "content":
+        try:
+            refuse_unmodelled(selection.variables, selection.flags)
+        except Unidentified as error:
+            return ComponentInputs(unavailable_reason=str(error))
+    makers = {"pypto": pypto_inputs, "ptoas": ptoas_inputs, "device_toolchain": device_inputs}
+    return makers[name](selection, settings, probes)
 
 
 class HostIdentities:
@@ -91,20 +96,6 @@ def host_identity(selection: HostSelection, settings: IdentitySettings = _DEFAUL
         identified. The cache is then to be passed by: there is no key to share.
     """
     return _identities.identity(selection, settings)
-
-
-def _inputs(found: dict[str, ComponentInputs], settings: IdentitySettings) -> ToolchainInputs:
-    return ToolchainInputs(**found, world="host", settings=settings)
-
-
-def _refusal(selection: HostSelection, settings: IdentitySettings) -> ComponentInputs | None:
-    if settings.policy != "content":
-        return None
-    try:
-        refuse_unmodelled(selection.variables, selection.flags)
-    except Unidentified as error:
-        return ComponentInputs(unavailable_reason=str(error))
-    return None
 
 
 def _memo_key(selection: HostSelection, settings: IdentitySettings) -> str:

@@ -88,7 +88,8 @@ def pto_isa_inputs(selection: HostSelection, settings: IdentitySettings) -> Comp
     """The component `pto_isa`.
 
     Under `build` the pin is the identity; the checkout is made and verified only when something is compiled. When
-    content counts, a checkout that git accounts for completely is its revision, and anything else is read.
+    content counts, a checkout that git accounts for completely is its revision, and anything else is read: the folder
+    to name is then the one that the compile uses, which `ensure_pto_isa_root` returned.
     """
     try:
         pto_isa = pinned(selection)
@@ -98,7 +99,8 @@ def pto_isa_inputs(selection: HostSelection, settings: IdentitySettings) -> Comp
         record: PtoIsaRecord = {"pin": pto_isa.revision}
         return ComponentInputs(evidence=dict(record), unavailable_reason=None)
     if pto_isa.root is None:
-        return ComponentInputs(unavailable_reason="PTO-ISA has neither a pinned revision nor a folder")
+        missing = "neither a pinned revision nor a folder" if pto_isa.revision is None else "no folder to be read"
+        return ComponentInputs(unavailable_reason=f"PTO-ISA has {missing}")
     root = selection.resolve(pto_isa.root)
     revision = verified_revision(root, pto_isa.revision, selection.variables)
     if revision is not None:

@@ -14,6 +14,7 @@ from pypto._identity.host.records import NativeRecord, WheelRecord
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _MAX_RECORD = 1 << 25
+_NEVER_NATIVE = (".py", ".pyi", ".pyc", ".h", ".hpp", ".td", ".txt", ".md", ".json")
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,7 @@ class Wheel:
         found = {}
         for relative in sorted(self.files):
             name = os.path.basename(relative)
-            suspected = ".so" in name or "." not in name or "/bin/" in f"/{relative}"
-            if not suspected:
+            if name.endswith(_NEVER_NATIVE):
                 continue
             path = os.path.normpath(os.path.join(self.site, relative))
             if not os.path.exists(path) and ".so" in name:

@@ -76,7 +76,8 @@ def _ccache_files(selection: HostSelection) -> list[str]:
         variables.get("CCACHE_DIR") or os.path.join(home, ".ccache"),
         os.path.join(variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "ccache"),
     ]
-    return [*(os.path.join(selection.resolve(folder), "ccache.conf") for folder in folders), "/etc/ccache.conf"]
+    folders += ["/etc", "/usr/local/etc"]
+    return [os.path.join(selection.resolve(folder), "ccache.conf") for folder in folders]
 
 
 def _settings(text: bytes) -> list[str]:

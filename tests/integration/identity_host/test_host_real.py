@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pypto._identity import IdentitySettings, InstallationIdentityCache, digest_record
 from pypto._identity.host.closure import closure
 from pypto._identity.host.files import Unidentified
-from pypto._identity.host.identity import HostIdentities, host_identity, host_inputs
+from pypto._identity.host.identity import HostIdentities, component_inputs, host_identity, host_inputs
 from pypto._identity.host.probes import ProcessProbes
 from pypto._identity.host.selection import HostSelection, capture_selection
 
@@ -29,18 +30,24 @@ PROGRAMS = ("cc1plus", "collect2", "lto-wrapper")
 WRAPPER = "#include <unistd.h>\nint main(int, char** v) { RENAME execv(GXX, v); }\n"
 
 
+def recorded(
+    selection: HostSelection, name: str, settings: IdentitySettings
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The record of one component or the reason why there is none, as a new process would see it."""
+    probes = ProcessProbes({**selection.tool_variables(), "LC_ALL": "C"}, selection.project_root)
+    return component_inputs(name, selection, settings, probes).record(name, {"world": "host", **settings.record()})
+
+
 def component(selection: HostSelection, name: str, settings: IdentitySettings = BUILD) -> str:
-    """The digest of one component as a new process would see it."""
-    inputs = host_inputs(selection, settings)
-    record, reason = getattr(inputs, name).record(name, inputs.frame())
+    """The digest of one component."""
+    record, reason = recorded(selection, name, settings)
     assert record is not None, reason
     return digest_record(record)
 
 
 def reason(selection: HostSelection, name: str, settings: IdentitySettings = BUILD) -> str | None:
     """Why a component has no identity."""
-    inputs = host_inputs(selection, settings)
-    return getattr(inputs, name).record(name, inputs.frame())[1]
+    return recorded(selection, name, settings)[1]
 
 
 def test_this_host(selection: HostSelection, gxx: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pypto._identity import ComponentInputs, IdentitySettings, ToolchainIdentity
-from pypto._identity.host.identity import HostIdentities, host_inputs
+from pypto._identity.host.identity import HostIdentities, component_inputs, host_inputs
 from pypto._identity.host.probes import Answer, ProcessProbes
 from pypto._identity.host.selection import HostSelection, PtoIsa
 from pypto._identity.records import digest_record
@@ -181,8 +181,8 @@ class World:
         from pypto._identity import package
 
         package._read_package.cache_clear()
-        inputs = host_inputs(self.selection, settings, probes=self.answers)
-        record, reason = getattr(inputs, component).record(component, inputs.frame())
+        inputs = component_inputs(component, self.selection, settings, self.answers)
+        record, reason = inputs.record(component, {"world": "host", **settings.record()})
         return (None if record is None else digest_record(record)), reason
 
     def reason(self, component: str, settings: IdentitySettings = BUILD) -> str | None:
@@ -215,7 +215,7 @@ class World:
 
     def evidence(self, component: str, settings: IdentitySettings = BUILD) -> Any:
         """The evidence of one available component."""
-        inputs = self.components(settings)[component]
+        inputs = component_inputs(component, self.selection, settings, self.answers)
         assert inputs.unavailable_reason is None, inputs.unavailable_reason
         return inputs.evidence
 

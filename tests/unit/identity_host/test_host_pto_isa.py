@@ -299,6 +299,11 @@ class TestPin:
             write(world.cwd / "isa/a.h", f"{settings.policy} 2")
             assert world.component("pto_isa", settings) != before
 
+    def test_pin_without_a_folder(self, world: World) -> None:
+        """When content counts, there must be some."""
+        for settings in (CONTENT, STRICT):
+            assert world.reason("pto_isa", settings) == "PTO-ISA has no folder to be read"
+
     def test_no_pin_is_no_proof(self, tmp_path: Path, checkout: PtoIsa) -> None:
         assert verified_revision(str(checkout.root), None, VARIABLES) is None
         assert pto_isa_module.verified_revision(str(checkout.root), checkout.revision, VARIABLES) == checkout.revision
