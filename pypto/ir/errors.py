@@ -19,3 +19,7 @@ class IRError(Exception):
         self.message = message
         self.loc = loc
         self.related = related
+
+
+class TileShapeError(IRError):
+    """A tile cannot have its shape in its memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pypto.ir.errors import IRError
+from pypto.ir.errors import IRError, TileShapeError
 from pypto.ir.footprint import check_footprint
 from pypto.ir.handles import Handles
 from pypto.ir.limits import capacity, shape_problem
@@ -219,7 +219,7 @@ def _check_shapes(function: Function) -> None:
             if isinstance(result.type, TileType):
                 problem = shape_problem(result.type)
                 if problem is not None:
-                    raise IRError(problem, op.loc)
+                    raise TileShapeError(problem, op.loc)
                 if result.type.dtype in (BF16, FP16):
                     halves.setdefault(result.type.dtype.name, op)
     if len(halves) > 1:

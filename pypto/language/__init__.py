@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from pypto.language.ops import abs as abs
     from pypto.language.ops import add as add
     from pypto.language.ops import adds as adds
+    from pypto.language.ops import assemble as assemble
     from pypto.language.ops import at as at
+    from pypto.language.ops import batch_matmul as batch_matmul
     from pypto.language.ops import cast as cast
     from pypto.language.ops import col_expand as col_expand
     from pypto.language.ops import col_expand_add as col_expand_add
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from pypto.language.ops import col_max as col_max
     from pypto.language.ops import col_min as col_min
     from pypto.language.ops import col_sum as col_sum
+    from pypto.language.ops import concat as concat
     from pypto.language.ops import cond as cond
     from pypto.language.ops import const as const
     from pypto.language.ops import create as create
@@ -179,6 +182,9 @@ _HOMES = {
         "create_tile",
         "full",
         "create_tensor",
+        "assemble",
+        "batch_matmul",
+        "concat",
         "range",
         "parallel",
         "unroll",

@@ -14,7 +14,10 @@ class CompileError(Exception):
         end_column: column after the marked text.
         source_line: the line as it is written.
         function: qualified name of the function.
+        divisible: the code would be right for tensors that the compiler divides itself.
     """
+
+    divisible = False
 
     def __init__(
         self,
@@ -58,6 +61,10 @@ class KernelNameError(CompileError):
 
 class KernelTypeError(CompileError):
     """Shapes, dtypes, memories or argument lists that do not fit."""
+
+
+class TileCodeError(KernelTypeError):
+    """Code for tiles where the compiler works on whole tensors, since they do not fit on chip."""
 
 
 class KernelMemoryError(CompileError):

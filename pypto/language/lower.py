@@ -21,7 +21,7 @@ def lower(closure: SourceClosure, arguments: Mapping[str, ArgSpec], backend_type
     Raises:
         CompileError: the kernel is wrong; one error with its place.
     """
-    program = parse(closure.entry, arguments, closure)
+    program = parse(closure.entry, arguments, closure, backend_type)
     with errors_at_source(closure):
         return pipeline.run(program, backend_type)
 

@@ -283,6 +283,21 @@ def store(tile: Any, offsets: Any, output_tensor: Any, shapes: Any = None, *, at
 
 
 @operation
+def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
+    """Write a tile or tensor into a tensor at an offset; gives the tensor."""
+
+
+@operation
+def concat(src0: Any, src1: Any) -> Any:
+    """Two tensors or tiles beside each other: the columns of the first, then those of the second."""
+
+
+@operation
+def batch_matmul(lhs: Any, rhs: Any) -> Any:
+    """Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."""
+
+
+@operation
 def move(tile: Any, target_memory: Any, blayout: Any = None, slayout: Any = None) -> Any:
     """The tile in another on-chip memory."""
 

@@ -10,11 +10,17 @@ from pypto.language.signature import ArgSpec
 from pypto.language.source import KernelSource, SourceClosure, collect
 
 
-def parse(entry: KernelSource, arguments: Mapping[str, ArgSpec], closure: SourceClosure | None = None) -> Program:
+def parse(
+    entry: KernelSource,
+    arguments: Mapping[str, ArgSpec],
+    closure: SourceClosure | None = None,
+    backend_type: str = "Ascend910B",
+) -> Program:
     """Parse an entry and everything it calls.
 
     Args:
         arguments: what the entry is compiled for, by parameter name; what annotations say completely may be left out.
+        backend_type: whose on-chip memories decide what is divided.
         closure: the closure whose record entered the source digest; collected anew if not given.
 
     Returns:
@@ -25,4 +31,4 @@ def parse(entry: KernelSource, arguments: Mapping[str, ArgSpec], closure: Source
     """
     if entry.kind is not FunctionKind.ORCHESTRATION:
         raise TypeError(f"{entry.name} is not an entry; compile a function under @pl.jit")
-    return ProgramParser(closure or collect(entry)).parse(arguments)
+    return ProgramParser(closure or collect(entry), backend_type).parse(arguments)

@@ -216,7 +216,7 @@ class OpDef:
 
 
 _REGISTRY: dict[str, OpDef] = {}
-_DEFINITIONS = ("arith", "control", "tensor", "tile_memory", "tile_compute", "tile_matrix")
+_DEFINITIONS = ("arith", "control", "tensor", "tensor_compute", "tile_memory", "tile_compute", "tile_matrix")
 _loaded = False
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pypto.ir.nodes import Block, Value
+from pypto.ir.ops.registry import all_definitions
 from pypto.ir.ops.tile_compute import CAST_MODES
 from pypto.ir.types import BOOL, INDEX, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Valid
-from pypto.language.parsing import compile_time
+from pypto.ir.values import simplified
+from pypto.language.parsing import arrays, compile_time
 from pypto.language.parsing.elementwise import apply_binary, binary_tiles, fold, negate, scalar_operand
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
@@ -96,11 +98,18 @@ def call_operation(
     for name, neutral in _NOT_YET.items():
         if name in bound.given and bound[name] != neutral and (operation.name, name) not in _HAVE:
             raise frame.error(f"{bound.label}: {name}={_written(bound[name])} is not supported yet", bound.place(name))
+    tensors = any(is_tensor(model) for model in bound.models.values())
+    if frame.whole and (operation.name == "full" or (tensors and operation.name not in arrays.SHARED)):
+        return arrays.call(frame, operation.name, bound)
     handler = _HANDLERS.get(operation.name)
     if handler is not None:
         return handler(frame, bound)
     # Everything else is an operation on tiles of the same name.
     frame.need_core(bound.label, node)
+    if f"tile.{operation.name}" not in all_definitions():
+        if tensors:
+            raise frame.divisible(f"{bound.label} takes tensors of an entry, in a scope without tiles", node)
+        raise frame.error(f"{bound.label} is not supported on tiles yet", node)
     return _tile_operation(frame, operation.name, bound)
 
 
@@ -264,6 +273,8 @@ def load_window(
 def _store(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     tensor = _tensor_argument(frame, bound, "output_tensor")
+    if is_tensor(bound["tile"]):
+        bound.models["tile"] = frame.tile(bound["tile"], bound.place("tile"), f"{bound.label}: tile")
     if not is_tile(bound["tile"]):
         raise frame.error(f"{bound.label}: tile must be a tile, not {describe(bound['tile'])}", bound.place("tile"))
     rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
@@ -271,6 +282,18 @@ def _store(frame: Frame, bound: Bound) -> Model:
     frame.check_writes(tensor, bound.place("output_tensor"))
     with frame.at(bound.node):
         frame.builder.store(bound["tile"], tensor, offsets)
+    return tensor
+
+
+def _assemble(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tensor = _tensor_argument(frame, bound, "target")
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    offsets = _offsets_argument(frame, bound, "offset", rank, tensor.name)
+    frame.check_writes(tensor, bound.place("target"))
+    tile = frame.tile(bound["source"], bound.place("source"), f"{bound.label}: source")
+    with frame.at(bound.node):
+        frame.builder.store(tile, tensor, offsets)
     return tensor
 
 
@@ -291,7 +314,8 @@ def _full(frame: Frame, bound: Bound) -> Model:
 
 
 def _create_tensor(frame: Frame, bound: Bound) -> Model:
-    if frame.on_core:
+    known = isinstance(bound["shape"], tuple) and all(is_number(size) for size in bound["shape"])
+    if frame.on_core and not (frame.in_scope and known and frame.outer is not None):
         where = "a scope" if frame.in_scope else "a function under @pl.jit.incore"
         raise frame.syntax_error(
             f"{bound.label} stands in {where}; create workspaces in the entry and pass them as arguments", bound.node
@@ -302,8 +326,9 @@ def _create_tensor(frame: Frame, bound: Bound) -> Model:
     if not isinstance(shape, tuple) or not shape:
         raise frame.error(f"{bound.label}: shape must be a list of sizes, not {describe(shape)}", bound.place("shape"))
     sizes = [frame.index(m, bound.place("shape"), f"{bound.label}: a size") for m in shape]
-    with frame.at(bound.node):
-        return frame.builder.create_tensor(sizes, dtype)
+    block = frame.outer if frame.on_core and frame.outer is not None else frame.builder.block
+    with frame.at(bound.node), frame.builder.inside(block):
+        return frame.builder.create_tensor(list(map(simplified, sizes)), dtype)
 
 
 def _move(frame: Frame, bound: Bound) -> Model:
@@ -499,6 +524,7 @@ _HANDLERS: dict[str, Handler] = {
     "transpose": _transpose,
     "set_validshape": _set_validshape,
     "const": _const,
+    "assemble": _assemble,
     "dim": _dim,
     "static_assert": compile_time.static_assert,
     "cond": _cond,

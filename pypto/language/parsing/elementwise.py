@@ -9,6 +9,7 @@ from typing import Any
 
 from pypto.ir.nodes import Value
 from pypto.ir.types import BOOL, FP16, FP32, DynDim
+from pypto.language.parsing import arrays
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor, is_tile
 
@@ -96,6 +97,8 @@ def binary_tiles(frame: Frame, sign: str, left: Model, right: Model, node: ast.A
     label = symbol or f"pl.{sign}"
     if sign not in _WITH_SCALAR:
         raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
+    if frame.whole:
+        return arrays.binary(frame, sign, left, right, label, node)
     frame.need_core(f"{label} on {describe(left if not (is_number(left) or is_scalar(left)) else right)}", node)
     left_scalar, right_scalar = (is_number(m) or is_scalar(m) for m in (left, right))
     if not left_scalar and not right_scalar:
@@ -122,6 +125,8 @@ def negate(frame: Frame, model: Model, node: ast.AST) -> Model:
     if is_scalar(model):
         return frame.op("arith.neg", [model], node).result
     if is_tile(model) or is_tensor(model):
+        if frame.whole and is_tensor(model):
+            return arrays.negated(frame, model, node)
         frame.need_core("- on a tile", node)
         return frame.op("tile.neg", [frame.tile(model, node, "the operand of -")], node).result
     raise frame.error(f"- does not take {describe(model)}", node)

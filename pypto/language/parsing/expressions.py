@@ -348,7 +348,7 @@ def call_function(
         raise frame.syntax_error(
             f"{target.name} is an entry; an entry calls functions under @pl.jit.incore, .inline and .opaque only", node
         )
-    if target.kind is FunctionKind.INCORE and frame.on_core:
+    if target.kind is FunctionKind.INCORE and (frame.on_core or frame.in_scope):
         where = "inside a scope" if frame.in_scope else "in a function under @pl.jit.incore"
         raise frame.syntax_error(f"{target.name} is called {where}; call it from the entry, outside of any scope", node)
     return frame.program.call(frame, target, args, kwargs, node)

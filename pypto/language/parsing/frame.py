@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pypto.ir.builder import Builder
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import Direction, Function, FunctionKind, Op, Value
+from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Value
 from pypto.ir.types import BOOL, FP32, INDEX, INT64, DType, DynDim, ScalarType, TensorType, TileType, Type, Valid
 from pypto.ir.values import defining_op, simplified
-from pypto.language.errors import CompileError, KernelSyntaxError, KernelTypeError
+from pypto.language.errors import CompileError, KernelSyntaxError, KernelTypeError, TileCodeError
 from pypto.language.parsing.model import (
     Model,
     describe,
@@ -36,6 +36,8 @@ class Frame:
     Attributes:
         env: what each name stands for at the current point.
         in_scope: whether the current point is inside a ``pl.at`` of an entry.
+        whole: whether operations work on whole tensors of any size here, instead of on tiles.
+        outer: the block of the entry in which the current scope stands.
         caller: for a function that is spliced: where it is called.
         directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
     """
@@ -48,18 +50,22 @@ class Frame:
         self.builder = builder
         self.env: dict[str, Model] = {}
         self.in_scope = False
+        self.whole = False
+        self.outer: Block | None = None
         self.caller: Frame | None = None
         self.directions: dict[int, Direction] = {}
 
     @property
     def on_core(self) -> bool:
         """Whether tiles exist here: in an incore function or in a scope."""
+        if self.whole:
+            return False
         return self.in_scope or self.function.kind is FunctionKind.INCORE
 
     def spliced(self, source: FunctionSource) -> Frame:
         """A frame for the body of another function that becomes part of this one, at this point."""
         inner = Frame(self.program, source, self.function, self.builder)
-        inner.in_scope = self.in_scope
+        inner.in_scope, inner.whole, inner.outer = self.in_scope, self.whole, self.outer
         inner.caller, inner.directions = self, self.directions
         return inner
 
@@ -79,6 +85,12 @@ class Frame:
     def syntax_error(self, message: str, node: ast.AST) -> CompileError:
         """An error about a form that is used in the wrong way."""
         return self.text.error(message, node, KernelSyntaxError)
+
+    def divisible(self, message: str, node: ast.AST) -> CompileError:
+        """An error about code for tiles that could be about whole tensors."""
+        error = self.text.error(message, node, KernelTypeError)
+        error.divisible = True
+        return error
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
@@ -134,8 +146,14 @@ class Frame:
         """The size that a dynamic dimension has in this call: read from the first parameter that has it."""
         for param in self.function.params:
             if isinstance(param.type, TensorType) and dim in param.type.shape:
-                with self.at(node):
-                    return self.builder.value("tensor.dim", (param.value,), dim.name, axis=param.type.shape.index(dim))
+                # Types of whole tensors mention it, so that it has to be known everywhere.
+                start = Block() if self.whole else self.builder.block
+                with self.at(node), self.builder.inside(start):
+                    axis = param.type.shape.index(dim)
+                    size = self.builder.value("tensor.dim", (param.value,), dim.name, axis=axis)
+                if self.whole:
+                    self.function.body.ops[:0] = start.ops
+                return size
         raise self.error(f"no tensor parameter of {self.function.name} has the dimension {dim.name}", node)
 
     def known(self, model: Model, node: ast.AST, what: str) -> int:
@@ -168,13 +186,17 @@ class Frame:
     # Tensors and tiles
 
     def dims(self, tensor: Value, node: ast.AST) -> tuple[Model, ...]:
-        """The dimensions of a tensor as models."""
+        """The dimensions of a tensor as models; a dynamic one is read from the first parameter that has it."""
         type = tensor.type
         if not isinstance(type, TensorType):
             raise self.error(f"{describe(tensor)} has no dimensions", node)
         sizes: list[Model] = []
         for axis, dim in enumerate(type.shape):
-            if isinstance(dim, DynDim):
+            if isinstance(dim, DynDim) and any(
+                isinstance(p.type, TensorType) and dim in p.type.shape for p in self.function.params
+            ):
+                sizes.append(self.dimension(dim, node))
+            elif isinstance(dim, DynDim):
                 with self.at(node):
                     sizes.append(self.builder.value("tensor.dim", (tensor,), dim.name, axis=axis))
             else:
@@ -209,6 +231,10 @@ class Frame:
 
     def need_core(self, what: str, node: ast.AST) -> None:
         """Refuse tile work in an entry."""
+        if self.whole:
+            raise self.error(
+                f"{what} is not supported where tensors do not fit on chip as a whole", node, TileCodeError
+            )
         if not self.on_core:
             raise self.syntax_error(
                 f"{what} stands outside a scope; put it into `with pl.at(level=pl.Level.CORE_GROUP):` "
@@ -224,10 +250,11 @@ class Frame:
         if not is_tensor(model):
             raise self.error(f"{what} must be a tile or a tensor, not {describe(model)}", node)
         self.check_reads(model, node)
+        self.program.loads_of_tensors += 1
         type = model.type
         *leading, rows, cols = (1, *type.shape) if type.rank == 1 else type.shape
         if not isinstance(rows, int) or not isinstance(cols, int) or any(dim != 1 for dim in leading):
-            raise self.error(
+            raise self.divisible(
                 f"{what} is {describe(model)}; only tensors of known shape with two dimensions are loaded as a whole: "
                 "use pl.load with offsets, a shape and valid_shape",
                 node,

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pypto.ir.builder import Builder
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
 from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
-from pypto.language.errors import KernelTypeError
+from pypto.language.errors import CompileError, KernelTypeError, TileCodeError
+from pypto.language.parsing import scopes
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
 from pypto.language.parsing.splicing import splice
@@ -24,11 +25,14 @@ _Key = tuple[int, tuple[Type, ...]]
 class ProgramParser:
     """Collects the functions of one program while they are parsed."""
 
-    def __init__(self, closure: SourceClosure) -> None:
+    def __init__(self, closure: SourceClosure, backend_type: str) -> None:
         self.closure = closure
+        self.backend_type = backend_type
         self.functions: dict[str, Function] = {}
         self._done: dict[_Key, Function] = {}
         self._names: set[str] = set()
+        # How often a tensor was loaded as a whole, because an operation on tiles took it.
+        self.loads_of_tensors = 0
 
     def parse(self, arguments: Mapping[str, ArgSpec]) -> Program:
         """Parse the entry for the given arguments."""
@@ -78,15 +82,43 @@ class ProgramParser:
         key = (id(target), tuple(types))
         function = self._done.get(key)
         if function is None:
-            name = self._new_name(target.name)
-            function = self._function(self.closure.of(target), name, signature, types)
-            self.functions[name] = function
-            self._done[key] = function
+            failure: CompileError | None = None
+            try:
+                function, fits = self._incore(target, signature, types)
+            except CompileError as error:
+                failure = error
+            if failure is not None and not failure.divisible:
+                raise failure
+            if failure is not None or not fits:
+                try:
+                    return self._divided(frame, target, bound, node)
+                except CompileError as error:
+                    # Where it names tiles, what is wrong with them says more; the passes say what does not fit.
+                    if failure is not None:
+                        raise (failure if isinstance(error, TileCodeError) else error) from None
+            if function is None:
+                raise TypeError(f"{target.name} was not parsed")
+            self._done[key] = self.functions[function.name] = function
         frame.op("func.call", operands, node, callee=function.name)
         results = tuple(operands[index] for index in function.returns)
         if not results:
             return ResultsOfNothing(target.name)
         return results[0] if len(results) == 1 else results
+
+    def _incore(self, target: KernelSource, signature: Signature, types: list[Type]) -> tuple[Function, bool]:
+        """The function for these argument types, and whether its tiles fit on chip."""
+        loads = self.loads_of_tensors
+        function = self._function(self.closure.of(target), self._new_name(target.name), signature, types)
+        body = Block([], function.body.ops[:-1])
+        return function, self.loads_of_tensors == loads or scopes.fits(body, self.backend_type)
+
+    def _divided(self, frame: Frame, target: KernelSource, bound: list[tuple[Model, ast.AST]], node: ast.Call) -> Model:
+        """An incore function whose tensors do not fit on chip: work on whole tensors in place of the call."""
+        block = Block()
+        with frame.builder.inside(block):
+            result = splice(frame, target, bound, node, whole=True)
+        frame.builder.block.ops.extend(block.ops)
+        return result
 
     def _extern(self, kernel: KernelSource, part: ExternPart, signature: Signature, types: list[Type]) -> Function:
         """The function of hand-written code for these argument types; it has no body."""

@@ -22,22 +22,30 @@ from pypto.language.signature import Signature, SignatureParam
 from pypto.language.source import KernelSource
 
 
-def splice(frame: Frame, target: KernelSource, bound: Sequence[tuple[Model, ast.AST]], node: ast.Call) -> Model:
+def splice(
+    frame: Frame,
+    target: KernelSource,
+    bound: Sequence[tuple[Model, ast.AST]],
+    node: ast.Call,
+    whole: bool = False,
+) -> Model:
     """Parse the body of ``target`` here, its parameters bound to the arguments as they are.
 
     Args:
         bound: for each parameter the argument and where it was written.
+        whole: whether it works on whole tensors.
 
     Returns:
         What the function returns.
     """
-    if target.kind is FunctionKind.OPAQUE and frame.on_core:
+    if target.kind is FunctionKind.OPAQUE and (frame.on_core or frame.in_scope):
         raise frame.syntax_error(
             f"{target.name} may hold scopes of its own; call it from the entry, outside of any scope", node
         )
     if any(outer.source.kernel is target for outer in frame.callers()):
         raise frame.syntax_error(f"{target.name} calls itself; recursion is not part of the language", node)
     inner = frame.spliced(frame.program.closure.of(target))
+    inner.whole = inner.whole or whole
     for param, (model, place) in zip(Signature.of(target).params, bound, strict=True):
         inner.env[param.name] = _checked(frame, target, param, model, place)
     returned = Statements(inner, target.text.node.body).parse_spliced()

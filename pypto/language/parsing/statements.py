@@ -9,7 +9,7 @@ from pypto.ir.nodes import Block, Direction, FunctionKind, Value
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import same_value
 from pypto.language.annotations import Level
-from pypto.language.parsing import calls, loops
+from pypto.language.parsing import arrays, calls, loops, scopes
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
@@ -121,8 +121,15 @@ class Statements:
         tensor = evaluate(frame, target.value)
         if not is_tensor(tensor):
             raise frame.error(f"{describe(tensor)} cannot be assigned to in part; only tensors can", target)
-        frame.need_core("an assignment to a tensor", node)
+        if not frame.whole:
+            frame.need_core("an assignment to a tensor", node)
         frame.check_writes(tensor, target)
+        if frame.whole:
+            if is_number(model) or is_scalar(model):
+                raise frame.error("a tensor is assigned tensors; make one with pl.full", node)
+            offsets, sizes = window(frame, tensor, target)
+            arrays.assign(frame, tensor, offsets, sizes, model, node)
+            return
         if is_number(model) or is_scalar(model):
             raise frame.error("a tensor is assigned tiles; make one with pl.full", node)
         offsets, sizes = window(frame, tensor, target)
@@ -248,13 +255,9 @@ class Statements:
             raise frame.syntax_error("a scope cannot stand inside another scope", call)
         name = self._scope_name(target, call)
         before = dict(frame.env)
-        body = Block()
         frame.in_scope = True
-        with frame.builder.inside(body):
-            self.block(node.body)
+        scopes.parse_scope(frame, lambda: self.block(node.body), name, call)
         frame.in_scope = False
-        with frame.at(call):
-            frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
         self._leave_scope(before, node.body)
 
     def _scope_name(self, target: Operation, call: ast.Call) -> str:

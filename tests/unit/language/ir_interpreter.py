@@ -143,7 +143,7 @@ class _Run:
         type = op.results[0].type if op.results else None
         if name == "store":
             tile, tensor, *offsets = operands
-            sizes = (1,) * (len(offsets) - 2) + tile.shape
+            sizes = ((1,) * (len(offsets) - 2) + tile.shape)[-len(offsets) :]
             tensor[_window(offsets, sizes)] = tile.reshape(sizes)
             return []
         assert isinstance(type, TileType)
@@ -154,7 +154,7 @@ class _Run:
             return [np.full((rows, cols), np.nan)]
         if name == "load":
             tensor, *offsets = operands
-            sizes = (1,) * (len(offsets) - 2) + (rows, cols)
+            sizes = ((1,) * (len(offsets) - 2) + (rows, cols))[-len(offsets) :]
             return [tensor[_window(offsets, sizes)].reshape(rows, cols).copy()]
         if name == "slice":
             return [operands[0][_window(operands[1:], (rows, cols))].copy()]

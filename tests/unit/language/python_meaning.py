@@ -107,6 +107,10 @@ class Language:
         tensor.values[tuple(slice(o, o + s) for o, s in zip(offsets, tile.shape, strict=True))] = tile.values
         return tensor
 
+    @classmethod
+    def assemble(cls, tensor: Array, source: Array, offset: list[int]) -> Array:
+        return cls.store(source, offset, tensor)
+
     @staticmethod
     def full(shape: list[int], dtype: Any, value: float) -> Array:
         return Array(np.full(shape, float(value)))

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "store outside a scope": (KernelSyntaxError, in_entry("⟦out[:] = a⟧\nreturn out"), "stands outside a scope"),
     "workspace in a scope": (
         KernelSyntaxError,
-        in_scope("w = ⟦pl.create_tensor([64, 64], pl.FP32)⟧"),
+        in_scope("w = ⟦pl.create_tensor([n, 64], pl.FP32)⟧\nout[:] = a"),
         "create workspaces in the entry",
     ),
     "call in a scope": (
@@ -242,8 +242,8 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "too many dimensions": (KernelTypeError, in_incore("y = ⟦a[:, :, :]⟧"), "has 2 dimensions, not 3"),
     "slice of run-time size as a tile": (
         KernelTypeError,
-        in_incore("out[:] = ⟦a[0:n, :] + 1⟧"),
-        "use pl.load with offsets",
+        in_incore("⟦out[:] = a[0:n, :] + 1⟧"),
+        "but what is assigned is",
     ),
     "assigned part of another size": (
         KernelTypeError,

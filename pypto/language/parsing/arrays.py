@@ -1,0 +1,388 @@
+"""Operations on whole tensors, of any size: the compiler makes tiles and loops of them later.
+
+A scope is parsed this way when its tensors do not fit on chip as tiles, or their sizes are known at run time only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Value
+from pypto.ir.ops.registry import all_definitions, definition
+from pypto.ir.ops.tile_matrix import PRODUCTS
+from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, ELEMENTWISE, ROW_LOCAL_REDUCTIONS
+from pypto.ir.types import FP16, FP32, DType, TensorType, TileType
+from pypto.ir.values import same_value, simplified
+from pypto.language.errors import CompileError, TileCodeError
+from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor
+
+if TYPE_CHECKING:
+    from pypto.language.parsing.calls import Bound
+
+Dims = tuple[Any, ...]
+
+
+def shape_of(frame: Frame, tensor: Value, node: ast.AST) -> Dims:
+    """The lengths of a tensor: numbers, or index values."""
+    return frame.dims(tensor, node)
+
+
+def _same(a: Sequence[Model], b: Sequence[Model]) -> bool:
+    return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _text(shape: Sequence[Model]) -> str:
+    return "[" + ", ".join(str(d) if isinstance(d, int) else d.name for d in shape) + "]"
+
+
+def _rows(shape: Dims) -> Dims:
+    """A tensor of one dimension counts as a row."""
+    return (1, *shape) if len(shape) == 1 else shape
+
+
+def apply(
+    frame: Frame,
+    name: str,
+    operands: Sequence[Value],
+    shape: Sequence[Model],
+    dtype: DType,
+    node: ast.AST,
+    **attrs: Any,
+) -> Value:
+    """Append an operation that makes a new tensor."""
+    dims = tuple(simplified(frame.index(d, node, "a size")) for d in shape)
+    return frame.op("tensor.apply", operands, node, (TensorType(dims, dtype),), tile=name, **attrs).result
+
+
+def result_dtype(frame: Frame, name: str, operands: Sequence[Value], node: ast.AST) -> DType:
+    """The element type that an operation on tiles would give for these element types.
+
+    Raises:
+        CompileError: the operation does not take them.
+    """
+    known = definition(f"tile.{name}")
+    samples: list[Value] = []
+    for index, value in enumerate(operands):
+        shape = (64, 64)
+        if name.startswith("row_expand") and index:
+            shape = (64, 1)
+        elif name.startswith("col_expand") and index:
+            shape = (1, 64)
+        type = value.type
+        samples.append(
+            Value(value.name, TileType(shape, type.dtype, None, shape)) if isinstance(type, TensorType) else value
+        )
+    with frame.at(node):
+        (found,) = known.check_call(samples, {})
+    if not isinstance(found, TileType):
+        raise IRError(f"{name} gives no tile")
+    return found.dtype
+
+
+def elementwise(frame: Frame, name: str, operands: Sequence[Value], label: str, node: ast.AST) -> Value:
+    """Element by element; tensors have one shape, scalars stand beside each element."""
+    tensors = [v for v in operands if is_tensor(v)]
+    shapes = [shape_of(frame, v, node) for v in tensors]
+    for shape in shapes[1:]:
+        if not _same(shape, shapes[0]):
+            hint = ""
+            first, other = _rows(shapes[0]), _rows(shape)
+            if _same(other, (*first[:-1], 1)):
+                hint = "; to combine each row with a column use pl.row_expand_*"
+            elif _same(other, (1, first[-1])):
+                hint = "; to combine each column with a row use pl.col_expand_*"
+            raise frame.error(
+                f"{label}: needs tensors of one shape, got {_text(shapes[0])} and {_text(shape)}{hint}", node
+            )
+    return apply(frame, name, operands, shapes[0], result_dtype(frame, name, operands, node), node)
+
+
+def _scalar(frame: Frame, model: Model, tensor: Value, node: ast.AST) -> Value:
+    dtype = tensor.type.dtype if isinstance(tensor.type, TensorType) else FP32
+    if is_scalar(model) and (model.type.dtype == dtype or (dtype == FP16 and model.type.dtype == FP32)):
+        value: Value = model
+        return value
+    if isinstance(model, bool):
+        raise frame.error(f"a scalar beside a tensor must be a number, not {model}", node)
+    return frame.scalar(model, dtype, node, "a scalar beside a tensor")
+
+
+_WITH_SCALAR = {
+    "add": "adds",
+    "sub": "subs",
+    "mul": "muls",
+    "div": "divs",
+    "maximum": "maximums",
+    "minimum": "minimums",
+}
+
+
+def binary(frame: Frame, sign: str, left: Model, right: Model, label: str, node: ast.AST) -> Value:
+    """An element-wise operation with at least one tensor."""
+    for model in (left, right):
+        if is_tensor(model):
+            frame.check_reads(model, node)
+        elif not (is_number(model) or is_scalar(model)):
+            raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
+    if is_tensor(left) and is_tensor(right):
+        return elementwise(frame, sign, [left, right], label, node)
+    if sign not in _WITH_SCALAR:
+        raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
+    tensor, other = (left, right) if is_tensor(left) else (right, left)
+    scalar = _scalar(frame, other, tensor, node)
+    if tensor is right and sign == "sub":
+        return elementwise(frame, "adds", [negated(frame, tensor, node), scalar], label, node)
+    name = "rdivs" if tensor is right and sign == "div" else _WITH_SCALAR[sign]
+    return elementwise(frame, name, [tensor, scalar], label, node)
+
+
+def negated(frame: Frame, tensor: Value, node: ast.AST) -> Value:
+    """``-tensor``."""
+    return elementwise(frame, "neg", [tensor], "-", node)
+
+
+def assign(
+    frame: Frame, tensor: Value, offsets: Sequence[Value], sizes: Sequence[Model], model: Model, node: ast.AST
+) -> None:
+    """``tensor[window] = model``."""
+    if not is_tensor(model):
+        raise frame.error(f"a tensor is assigned tensors, not {describe(model)}; make one with pl.full", node)
+    given = shape_of(frame, model, node)
+    if len(given) != len(sizes) and _same(_rows(given), _rows(tuple(sizes))):
+        raise frame.error(f"a tensor of {len(sizes)} dimensions cannot take one of {len(given)}", node)
+    if not _same(given, sizes):
+        raise frame.error(f"the slice is {_text(sizes)}, but what is assigned is {_text(given)}", node)
+    whole = _same(shape_of(frame, tensor, node), sizes)
+    target = tensor
+    if not whole:
+        with frame.at(node):
+            target = frame.builder.view(tensor, offsets, [frame.index(s, node, "a size") for s in sizes], tensor.name)
+    frame.op("tensor.assign", [model, target], node)
+
+
+# Calls
+
+
+def call(frame: Frame, name: str, bound: Bound) -> Model:
+    """A call of an operation with tensors.
+
+    Raises:
+        TileCodeError: the operation works on tiles only.
+    """
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(frame, bound)
+    if f"tile.{name}" in all_definitions():
+        if name in ELEMENTWISE:
+            return _elementwise_call(frame, name, bound)
+        if name in ROW_LOCAL_REDUCTIONS or name in COLUMN_REDUCTIONS:
+            return _reduction(frame, name, bound)
+        if name.startswith(("row_expand", "col_expand")):
+            return _expansion(frame, name, bound)
+    raise tile_code(frame, bound.label, bound.node)
+
+
+def tile_code(frame: Frame, label: str, node: ast.AST) -> CompileError:
+    """The error about an operation that only exists for tiles."""
+    return frame.error(f"{label} is not supported on tensors that do not fit on chip as a whole", node, TileCodeError)
+
+
+def _tensor(frame: Frame, bound: Bound, name: str) -> Value:
+    model = bound[name]
+    if not is_tensor(model):
+        raise frame.error(f"{bound.label}: {name} must be a tensor, not {describe(model)}", bound.place(name))
+    frame.check_reads(model, bound.place(name))
+    value: Value = model
+    return value
+
+
+_SCRATCH = ("tmp", "tmp_tile", "high_precision")
+
+
+def _elementwise_call(frame: Frame, name: str, bound: Bound) -> Value:
+    operands: list[Value] = []
+    for parameter, model in bound.models.items():
+        if parameter in _SCRATCH:
+            continue
+        if operands and (is_number(model) or is_scalar(model)):
+            operands.append(_scalar(frame, model, operands[0], bound.place(parameter)))
+        else:
+            operands.append(_tensor(frame, bound, parameter))
+    return elementwise(frame, name, operands, bound.label, bound.node)
+
+
+def _reduction(frame: Frame, name: str, bound: Bound) -> Value:
+    source = _tensor(frame, bound, next(iter(bound.models)))
+    shape = shape_of(frame, source, bound.node)
+    if len(shape) < 2:
+        raise frame.error(f"{bound.label}: needs rows and columns, got {_text(shape)}", bound.node)
+    reduced = (*shape[:-1], 1) if name.startswith("row") else (*shape[:-2], 1, shape[-1])
+    dtype = result_dtype(frame, name, [source], bound.node)
+    return apply(frame, name, [source], reduced, dtype, bound.node)
+
+
+def _expansion(frame: Frame, name: str, bound: Bound) -> Value:
+    first, second = (_tensor(frame, bound, parameter) for parameter in list(bound.models)[:2])
+    shape, other = (shape_of(frame, v, bound.node) for v in (first, second))
+    if name.startswith("row"):
+        wanted, what = (*shape[:-1], 1), "column"
+    else:
+        wanted, what = (1, shape[-1]), "row"
+        other = _rows(other)
+    if not _same(other, wanted):
+        raise frame.error(
+            f"{bound.label}: needs a {what} {_text(wanted)} beside {_text(shape)}, got {_text(other)}", bound.node
+        )
+    dtype = result_dtype(frame, name, [first, second], bound.node)
+    return apply(frame, name, [first, second], shape, dtype, bound.node)
+
+
+def _binary_call(sign: str) -> Callable[[Frame, Bound], Model]:
+    return lambda frame, bound: binary(frame, sign, bound["lhs"], bound["rhs"], bound.label, bound.node)
+
+
+def _cast(frame: Frame, bound: Bound) -> Model:
+    source, dtype = _tensor(frame, bound, "input"), bound["target_type"]
+    if not isinstance(dtype, DType):
+        raise frame.error(f"{bound.label}: target_type must be a dtype, not {describe(dtype)}", bound.node)
+    given = source.type.dtype if isinstance(source.type, TensorType) else dtype
+    sample = Value(source.name, TileType((64, 64), given, None, (64, 64)))
+    wanted = TileType((64, 64), dtype, None, (64, 64))
+    with frame.at(bound.node):
+        definition("tile.cast").check_call([sample], {"mode": bound["mode"]}, [wanted])
+    shape = shape_of(frame, source, bound.node)
+    return apply(frame, "cast", [source], shape, dtype, bound.node, mode=bound["mode"])
+
+
+def _matmul(frame: Frame, bound: Bound) -> Model:
+    left, right = _tensor(frame, bound, "lhs"), _tensor(frame, bound, "rhs")
+    flags = {name: bool(bound.models.get(name)) for name in ("a_trans", "b_trans")}
+    shapes = [shape_of(frame, v, bound.node) for v in (left, right)]
+    lead = shapes[0][:-2]
+    if any(len(s) < 2 for s in shapes) or not _same(lead, shapes[1][:-2]):
+        raise frame.error(f"{bound.label}: cannot multiply {_text(shapes[0])} by {_text(shapes[1])}", bound.node)
+    (rows, inner), (inner_right, cols) = (
+        reversed(s[-2:]) if turned else s[-2:] for s, turned in zip(shapes, flags.values(), strict=True)
+    )
+    dtypes = [v.type.dtype for v in (left, right) if isinstance(v.type, TensorType)]
+    if dtypes[0] != dtypes[1] or dtypes[0] not in PRODUCTS:
+        raise frame.error(f"{bound.label}: cannot multiply {dtypes[0]} by {dtypes[1]}; use pl.cast", bound.node)
+    if not same_value(inner, inner_right):
+        raise frame.error(
+            f"{bound.label}: cannot multiply {_text(shapes[0])} by {_text(shapes[1])}: {_text([inner])} columns meet "
+            f"{_text([inner_right])} rows; a_trans and b_trans swap an operand's axes",
+            bound.node,
+        )
+    made = apply(frame, "matmul", [left, right], (*lead, rows, cols), PRODUCTS[dtypes[0]], bound.node, **flags)
+    wanted = bound["out_dtype"] if "out_dtype" in bound.models else None
+    if wanted is None or wanted == PRODUCTS[dtypes[0]]:
+        return made
+    return apply(frame, "cast", [made], (*lead, rows, cols), wanted, bound.node, mode="round")
+
+
+def _matmul_acc(frame: Frame, bound: Bound) -> Model:
+    if bound["init_cond"] not in (None, False, True):
+        raise tile_code(frame, f"{bound.label} with a run-time init_cond", bound.node)
+    product: Value = _matmul(frame, bound)
+    if bound["init_cond"]:
+        return product
+    return binary(frame, "add", _tensor(frame, bound, "acc"), product, bound.label, bound.node)
+
+
+def _transpose(frame: Frame, bound: Bound) -> Model:
+    source = _tensor(frame, bound, "input")
+    shape = shape_of(frame, source, bound.node)
+    axes = sorted(
+        axis + len(shape) if axis < 0 else axis
+        for axis in (frame.known(bound[n], bound.place(n), f"{bound.label}: {n}") for n in ("axis1", "axis2"))
+    )
+    if axes != [len(shape) - 2, len(shape) - 1]:
+        raise frame.error(
+            f"{bound.label}: only the last two axes can be swapped, not {axes[0]} and {axes[1]}", bound.node
+        )
+    dtype = result_dtype(frame, "transpose", [source], bound.node)
+    return apply(frame, "transpose", [source], (*shape[:-2], shape[-1], shape[-2]), dtype, bound.node)
+
+
+def _full(frame: Frame, bound: Bound) -> Model:
+    shape, dtype = bound["shape"], bound["dtype"]
+    if not isinstance(shape, tuple) or not shape or not isinstance(dtype, DType):
+        raise frame.error(f"{bound.label} takes a list of sizes, a dtype and a number", bound.node)
+    value = frame.scalar(
+        float(bound["value"]) if dtype.is_float and is_number(bound["value"]) else bound["value"],
+        dtype,
+        bound.place("value"),
+        f"{bound.label}: value",
+    )
+    return apply(frame, "full", [value], shape, dtype, bound.node)
+
+
+def _expands(frame: Frame, bound: Bound) -> Model:
+    target = _tensor(frame, bound, "target")
+    value = _scalar(frame, bound["scalar"], target, bound.place("scalar"))
+    dtype = target.type.dtype if isinstance(target.type, TensorType) else FP32
+    return apply(frame, "full", [value], shape_of(frame, target, bound.node), dtype, bound.node)
+
+
+def _store(frame: Frame, bound: Bound) -> Model:
+    return _placed(frame, bound, "output_tensor", "tile", "offsets")
+
+
+def _assemble(frame: Frame, bound: Bound) -> Model:
+    return _placed(frame, bound, "target", "source", "offset")
+
+
+def _placed(frame: Frame, bound: Bound, target: str, source: str, offset: str) -> Model:
+    tensor, value = bound[target], _tensor(frame, bound, source)
+    if not is_tensor(tensor):
+        raise frame.error(f"{bound.label}: {target} must be a tensor, not {describe(tensor)}", bound.place(target))
+    frame.check_writes(tensor, bound.place(target))
+    sizes = shape_of(frame, value, bound.node)
+    offsets = bound[offset]
+    if not isinstance(offsets, tuple) or len(offsets) != len(sizes):
+        raise frame.error(f"{bound.label}: {offset} must be a list of {len(sizes)} offsets", bound.place(offset))
+    values = [frame.index(m, bound.place(offset), f"{bound.label}: an offset") for m in offsets]
+    assign(frame, tensor, values, sizes, value, bound.node)
+    return tensor
+
+
+def _concat(frame: Frame, bound: Bound) -> Model:
+    parts = [_tensor(frame, bound, name) for name in ("src0", "src1")]
+    shapes = [shape_of(frame, part, bound.node) for part in parts]
+    dtypes = {part.type.dtype for part in parts if isinstance(part.type, TensorType)}
+    if len(dtypes) != 1 or not _same(shapes[0][:-1], shapes[1][:-1]):
+        raise frame.error(f"{bound.label}: cannot join {_text(shapes[0])} and {_text(shapes[1])}", bound.node)
+    from pypto.language.parsing.elementwise import apply_binary
+
+    width = apply_binary(frame, "add", shapes[0][-1], shapes[1][-1], bound.node)
+    sizes = [frame.index(d, bound.node, "a size") for d in (*shapes[0][:-1], width)]
+    with frame.at(bound.node):
+        made = frame.builder.create_tensor(sizes, dtypes.pop(), "joined")
+    zeros = [frame.index(0, bound.node, "an offset") for _ in sizes]
+    assign(frame, made, zeros, shapes[0], parts[0], bound.node)
+    start = frame.index(shapes[0][-1], bound.node, "an offset")
+    assign(frame, made, [*zeros[:-1], start], shapes[1], parts[1], bound.node)
+    return made
+
+
+_HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
+    **{sign: _binary_call(sign) for sign in _WITH_SCALAR},
+    "cast": _cast,
+    "matmul": _matmul,
+    "batch_matmul": _matmul,
+    "matmul_acc": _matmul_acc,
+    "transpose": _transpose,
+    "full": _full,
+    "expands": _expands,
+    "store": _store,
+    "assemble": _assemble,
+    "concat": _concat,
+}
+# Operations that mean the same everywhere, so that they are not looked up here.
+SHARED = frozenset(
+    {"slice", "dim", "min", "max", "const", "static_assert", "cond", "create_tensor", "neg", "read"}
+)

@@ -1,0 +1,80 @@
+"""The two ways to read a scope: as code for tiles, or as work on whole tensors of any size."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from pypto.ir.builder import Builder
+from pypto.ir.errors import IRError, TileShapeError
+from pypto.ir.footprint import MemoryLimitError
+from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
+from pypto.ir.passes import pipeline
+from pypto.ir.rewrite import captured, cloned_block
+from pypto.language.errors import CompileError, TileCodeError
+from pypto.language.parsing.frame import Frame
+
+
+def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AST) -> None:
+    """Parse the body of a scope and append it.
+
+    Tensors that operations take as a whole are tiles if everything fits on chip that way. Otherwise the body is parsed
+    as work on whole tensors, which the compiler divides.
+    """
+    program, env = frame.program, dict(frame.env)
+    state, loads = program.checkpoint(), program.loads_of_tensors
+    body = Block()
+    failure: CompileError | None = None
+    try:
+        frame.outer = frame.builder.block
+        with frame.builder.inside(body):
+            parse()
+        if program.loads_of_tensors == loads or fits(body, frame.program.backend_type):
+            with frame.at(node):
+                frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
+            return
+    except CompileError as error:
+        if not error.divisible:
+            raise
+        failure = error
+    tiled = dict(frame.env)
+    program.restore(state)
+    frame.env = dict(env)
+    frame.whole = True
+    divided = Block()
+    try:
+        with frame.builder.inside(divided):
+            parse()
+    except CompileError as error:
+        if failure is not None:
+            raise (failure if isinstance(error, TileCodeError) else error) from None
+        # The passes say what does not fit.
+        frame.env = tiled
+        with frame.at(node):
+            frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
+        return
+    finally:
+        frame.whole = False
+    frame.builder.block.ops.extend(divided.ops)
+
+
+def fits(body: Block, backend_type: str) -> bool:
+    """Whether the tiles of a scope fit on chip; other errors are those of the passes."""
+    params: list[Param] = []
+    mapping: dict[int, Value] = {}
+    inner = Block()
+    for value in captured(body):
+        made = Value(value.name, value.type, inner)
+        mapping[id(value)] = made
+        params.append(Param(made, Direction.InOut))
+    builder = Builder(inner)
+    builder.op("func.scope", attrs={"name": ""}, regions=[cloned_block(body, mapping)])
+    inner.ops.append(Op("scf.return", [], [], {}, [], None))
+    trial = Function("trial", FunctionKind.ORCHESTRATION, params, inner)
+    try:
+        pipeline.run(Program("trial", {"trial": trial}), backend_type)
+    except (MemoryLimitError, TileShapeError):
+        return False
+    except IRError:
+        return True
+    return True
