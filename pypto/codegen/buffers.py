@@ -7,6 +7,7 @@ not.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 
 from pypto.codegen.tiles import Frame, vector_line
@@ -62,6 +63,14 @@ class BufferPlan:
     at_end: dict[Block, Copies]
 
 
+class _Wish(enum.Enum):
+    """Why two values should be one buffer; the first ones are granted first."""
+
+    NEEDED = "no copy is possible"
+    COPY = "saves a copy"
+    SPACE = "saves memory"
+
+
 def plan_buffers(function: Function) -> BufferPlan:
     """Assign buffers to all tiles of an incore function.
 
@@ -82,8 +91,8 @@ class _Planner:
         self.line = vector_line(function)
         self.order: dict[Value, int] = {}
         self.conflicts: dict[Value, set[Value]] = {}
-        # (target, source, operation to blame, whether they have to be one buffer); in program order.
-        self.affinities: list[tuple[Value, Value, Op, bool]] = []
+        # (target, source, operation to blame, how much they should be one buffer); backwards in program order.
+        self.affinities: list[tuple[Value, Value, Op, _Wish]] = []
         self.before: dict[Op, Copies] = {}
         self.at_end: dict[Block, Copies] = {}
         self.same: dict[Value, Value] = {}
@@ -141,7 +150,7 @@ class _Planner:
             self._conflict(target, (live | set(targets)) - {source})
             if source in live:
                 self._conflict(target, {source})
-            self.affinities.append((target, source, op, False))
+            self.affinities.append((target, source, op, _Wish.COPY))
         live.difference_update(targets)
         live.update(s for _, s in copies.moves)
 
@@ -182,11 +191,13 @@ class _Planner:
             self._conflict(result, live)
             live.discard(result)
             if found.inplace is not None:
-                self.affinities.append((result, self._root(op.operands[found.inplace]), op, True))
+                self.affinities.append((result, self._root(op.operands[found.inplace]), op, _Wish.NEEDED))
                 others = [s for i, s in enumerate(op.operands) if i != found.inplace and is_tile(s)]
                 self._conflict(result, {self._root(s) for s in others})
             elif op.name not in _ELEMENTWISE or (found.lowering is not None and len(found.lowering) > 1):
                 self._conflict(result, set(sources))
+            else:
+                self.affinities += [(result, source, op, _Wish.SPACE) for source in reversed(sources)]
         live.update(sources)
 
     def _branch(self, op: Op, live: set[Value]) -> None:
@@ -224,16 +235,15 @@ class _Planner:
 
     def _join(self) -> dict[Value, list[Value]]:
         members = {value: [value] for value in self.order}
-        # What has to be one buffer first; then copies in program order.
-        for forced in (True, False):
-            for target, source, op, required in reversed(self.affinities):
-                if required is not forced or members[target] is members[source]:
+        for wish in _Wish:
+            for target, source, op, wanted in reversed(self.affinities):
+                if wanted is not wish or members[target] is members[source]:
                     continue
                 if self._compatible(members[target], members[source]):
                     members[target].extend(members[source])
                     for value in members[source]:
                         members[value] = members[target]
-                elif required:
+                elif wish is _Wish.NEEDED:
                     raise IRError(
                         "the accumulator is needed again after it was added to, and cannot be copied; "
                         "store it first, or use only the new value from here on",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cases_control
 import cases_memory
+import cases_random
 import cases_vector
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from pypto.ir.builder import function
 from pypto.ir.nodes import CoreType, Direction, Function, FunctionKind
 from pypto.ir.types import FP32, DynDim, MemorySpace, TensorType
 
-CASES: list[Case] = [*cases_vector.cases(), *cases_memory.cases(), *cases_control.cases()]
+CASES: list[Case] = [*cases_vector.cases(), *cases_memory.cases(), *cases_control.cases(), *cases_random.cases()]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

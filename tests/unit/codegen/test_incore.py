@@ -75,6 +75,26 @@ def test_carried_tile_is_updated_in_place() -> None:
     assert lines_with(made, "pto.tadd")[0].startswith("pto.tadd ins(%t1, %t3 :")
 
 
+def test_chain_of_elementwise_work_takes_one_buffer() -> None:
+    def body(b: Builder, p: list[Value]) -> None:
+        tile = load(b, p[0])
+        for _ in range(3):
+            tile = b.value("tile.exp", [tile])
+        b.store(tile, p[2], [0, 0])
+
+    assert len(lines_with(kernel(incore("k", body)), "alloc_tile")) == 1
+
+
+def test_operand_that_is_needed_again_keeps_its_buffer() -> None:
+    def body(b: Builder, p: list[Value]) -> None:
+        tile = load(b, p[0])
+        b.store(b.value("tile.sub", [b.value("tile.exp", [tile]), tile]), p[2], [0, 0])
+
+    made = kernel(incore("k", body))
+    assert lines_with(made, "pto.texp")[0].startswith("pto.texp ins(%t1 :")
+    assert lines_with(made, "pto.tsub")[0].split("outs(")[1].startswith("%t3 :")
+
+
 def test_start_of_a_loop_that_is_used_again_is_copied() -> None:
     def body(b: Builder, p: list[Value]) -> None:
         start = load(b, p[0])
@@ -108,10 +128,11 @@ def test_operation_that_cannot_work_in_place_gets_its_own_buffer() -> None:
 def test_column_is_viewed_as_a_row_only_in_memory_that_stays_in_use() -> None:
     def body(b: Builder, p: list[Value]) -> None:
         column = b.value("tile.row_max", [load(b, p[0])])
-        b.store(b.value("tile.muls", [column, b.constant(2.0)]), p[2], [0, 0])
+        doubled = b.value("tile.muls", [column, b.constant(2.0)])
+        b.store(b.value("tile.add", [doubled, column]), p[2], [0, 0])
 
     made = kernel(incore("k", body))
-    assert calls(made) == ["TLOAD", "TROWMAX", "TMOV", "TRESHAPE", "TMULS", "TRESHAPE", "TSTORE"]
+    assert calls(made) == ["TLOAD", "TROWMAX", "TMOV", "TRESHAPE", "TMULS", "TRESHAPE", "TADD", "TSTORE"]
     first, second = lines_with(made, "treshape")
     target = lines_with(made, "tmov")[0].split("outs(")[1].split(" ")[0]
     assert first.startswith(f"pto.treshape ins({target} :")
