@@ -1,4 +1,4 @@
-"""Command-line form: look at a bundle and check it. Needs no compiler and writes nothing."""
+"""Command-line form: look at a bundle, check it, copy it into a store. Needs no compiler."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from pypto.bundle.errors import BundleDamaged, BundleIncompatible
+from pypto.bundle.importing import ImportFailed, import_into_store
 from pypto.bundle.reading import Bundle, BundleArtifact, open_bundle
+from pypto.jit.artifact_cache.store import ArtifactStore
 
 _OVERVIEW = """\
-Look at sealed bundles and check them.
+Look at sealed bundles, check them, and copy them into a kernel cache.
 
   python -m pypto.bundle show   decode_a2a3.bundle          what is in it, for what target, made by what
   python -m pypto.bundle show   decode_a2a3.bundle --json   the same for programs
   python -m pypto.bundle verify decode_a2a3.bundle          check every byte, print the bundle's digest
+  python -m pypto.bundle import decode_a2a3.bundle --root CACHE_ROOT
+                                                            publish its artifacts in the cache at CACHE_ROOT
 
 A bundle is executable code. `verify` shows that it is whole, not that its maker can be trusted: keep the digest that it
 prints, and open the bundle with `pypto.import_bundle(path, digest="...")`, which refuses any other.
 """
 
 _EXIT = """\
-Exit status: 0 whole; 1 damaged (the file is named on standard error) or not readable by this pypto; 2 wrong usage.
+Exit status: 0 whole; 1 damaged (the file is named on standard error), not readable by this pypto, or not taken by the
+cache; 2 wrong usage.
 """
 
 
@@ -35,11 +40,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "verify":
             bundle.verify()
             print(bundle.digest)
+        elif arguments.command == "import":
+            counts = import_into_store(bundle, ArtifactStore(arguments.root))
+            print(f"{counts.published} artifacts published, {counts.present} were there already")
         elif arguments.json:
             print(json.dumps(_record(bundle), indent=2, sort_keys=True))
         else:
             print("\n".join(_lines(bundle)))
-    except (BundleDamaged, BundleIncompatible) as error:
+    except (BundleDamaged, BundleIncompatible, ImportFailed, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -62,8 +70,19 @@ def _parser() -> argparse.ArgumentParser:
         description="Check bundle.json, every manifest and every file, and that nothing is missing or extra.",
         epilog=_EXIT,
     )
-    verify.add_argument("path", metavar="PATH", help="bundle directory")
-    verify.add_argument("--digest", metavar="SHA256", help="also fail when the bundle has another digest than this")
+    import_ = commands.add_parser(
+        "import",
+        help="publish the artifacts of a bundle in a kernel cache",
+        description="Publish every artifact that the cache does not have; what it has is checked and left alone. Any "
+        "number of processes may import into one cache at the same time.",
+        epilog=_EXIT,
+    )
+    import_.add_argument("--root", metavar="CACHE_ROOT", required=True, help="the cache; made when absent")
+    for command in (verify, import_):
+        command.add_argument("path", metavar="PATH", help="bundle directory")
+        command.add_argument(
+            "--digest", metavar="SHA256", help="also fail when the bundle has another digest than this"
+        )
     return parser
 
 

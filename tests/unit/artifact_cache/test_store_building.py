@@ -6,6 +6,7 @@ import asyncio
 import errno
 import fcntl
 import gc
+import inspect
 import os
 import stat
 import subprocess
@@ -176,6 +177,76 @@ def test_failures_keep_the_private_build(
         assert not [path for path in snapshot(store.root) if ".tmp." in path], name
         assert store.lookup(KEY, READY).status is LookupStatus.MISS, name
     assert store.get_or_build(KEY, READY, builder).status is BuildStatus.PUBLISHED
+
+
+def test_short_writes_and_reads_are_continued(
+    tmp_path: Path, store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system that moves one byte at a time: the entry is whole, and read whole."""
+    real_write, real_read = os.write, os.read
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda descriptor, data: real_write(descriptor, data[:1]))
+        patch.setattr(os, "read", lambda descriptor, size: real_read(descriptor, min(size, 1)))
+        build = store.get_or_build(KEY, READY, builder, load=True)
+        assert build.status is BuildStatus.PUBLISHED
+        found = store.lookup(KEY, READY, load=True)
+        assert found.handle is not None
+        assert found.handle.payload == FILES
+        found.handle.materialize(tmp_path / "copy")
+    assert store.lookup(KEY, READY).status is LookupStatus.HIT
+    assert (tmp_path / "copy/prebuilt/kernels/k.so").read_bytes() == FILES["prebuilt/kernels/k.so"]
+
+
+@pytest.mark.parametrize("state", ["miss", "invalid", "storage_error"])
+def test_every_state_but_a_hit_takes_the_lock(
+    store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """PUB-2, PUB-3, PUB-31: the lock is held while the builder runs; a hit takes none."""
+    if state == "invalid":
+        (store.root / "artifacts" / KEY.environment_digest / KEY.digest / READY.digest / "ready").mkdir(parents=True)
+    elif state == "storage_error":
+        store.root.mkdir()
+        real = os.open
+
+        def failing(path: Any, *arguments: Any, **options: Any) -> int:
+            if path == "artifacts" and builder.calls == 0:
+                raise OSError(errno.EIO, "injected")
+            return real(path, *arguments, **options)
+
+        monkeypatch.setattr(os, "open", failing)
+
+    def build(directory: Path) -> None:
+        builder(directory)
+        with (store.root / "locks" / f"{KEY.digest}.lock").open() as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    assert store.lookup(KEY, READY).status is LookupStatus(state)
+    result = store.get_or_build(KEY, READY, build)
+    assert builder.calls == 1
+    assert result.status is (BuildStatus.PUBLISHED if state == "miss" else BuildStatus.PRIVATE)
+    if state == "miss":
+        monkeypatch.setattr(fcntl, "flock", lambda *a: pytest.fail("a hit took the lock"))
+        assert store.get_or_build(KEY, READY, builder).status is BuildStatus.HIT
+
+
+def test_there_is_no_setting_of_modes(store: ArtifactStore) -> None:
+    """PRM-8, LIM-11, LIM-20: these are the store's options and operations, all of them."""
+    assert list(inspect.signature(ArtifactStore).parameters) == ["root", "readonly", "private_root"]
+    assert {name for name in vars(ArtifactStore) if not name.startswith("_")} == {"lookup", "get_or_build"}
+
+
+def test_memory_that_runs_out_keeps_the_build(
+    store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUB-18: whatever ends the copying."""
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(publish, "write_file", failing)
+    build = store.get_or_build(KEY, READY, builder)
+    assert (build.status, build.failure) == (BuildStatus.PRIVATE, BuildFailure.PUBLICATION)
+    assert build.reason == "MemoryError"
 
 
 def test_no_plain_rename_is_tried(store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:

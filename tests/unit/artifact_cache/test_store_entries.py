@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from artifact_samples import FILES, READY, Builder, sample_key, snapshot
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pypto._identity import canonical_json
 from pypto.jit.artifact_cache import (
@@ -24,6 +26,7 @@ from pypto.jit.artifact_cache import (
     BuildFailure,
     BuildKind,
     BuildStatus,
+    FileRecord,
     LookupStatus,
     Manifest,
 )
@@ -68,6 +71,26 @@ def test_marker_holds_everything(published: Path, key: ArtifactKey, spec: Artifa
         for path in sorted(FILES)
     ]
     assert Manifest.decode(data).encode() == data == canonical_json(record)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=12).filter(
+            lambda name: name not in (".", "..", MARKER)
+        ),
+        st.tuples(st.integers(0, 1 << 62), st.text("0123456789abcdef", min_size=64, max_size=64), st.booleans()),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_markers_are_canonical_json(files: dict[str, tuple[int, str, bool]]) -> None:
+    """MAN-49: the marker is joined from parts; it equals the canonical JSON of its record, and reads back."""
+    records = tuple(FileRecord(path, *files[path]) for path in sorted(files))
+    manifest = Manifest(sample_key(), ArtifactSpec(READY.state, BuildKind.DISTRIBUTED, (records[0].path,)), records)
+    data = manifest.encode()
+    assert canonical_json(json.loads(data)) == data
+    assert Manifest.decode(data) == manifest
 
 
 def test_equal_builds_publish_equal_bytes(

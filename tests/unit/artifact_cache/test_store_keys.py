@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,26 @@ def test_another_spec_is_another_slot(store: ArtifactStore, key: ArtifactKey, bu
     assert store.lookup(key, READY).status is LookupStatus.HIT
     assert "empty" in {file.path for file in first.files()}
     assert builder.calls == 2
+
+
+def test_the_module_stands_alone() -> None:
+    """STO-1 to STO-5, LIM-11: few names, and no compiler, NumPy or toolchain is loaded by using all of them."""
+    script = (
+        "import sys, pypto.jit.artifact_cache as cache\n"
+        "for name in cache.__all__: getattr(cache, name)\n"
+        "print(len(cache.__all__), *sorted({m.split('.')[1] for m in sys.modules if m.startswith('pypto.')}),"
+        " 'numpy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": str(ROOT)}, check=True, capture_output=True, text=True
+    )
+    count, *rest = done.stdout.split()
+    assert int(count) <= 20
+    assert rest == ["_identity", "jit", "False"]
+
+
+def test_a_key_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KEY-11: form only; no source or tool is looked at."""
+    monkeypatch.setattr(os, "open", lambda *a, **k: pytest.fail("a file was opened"))
+    monkeypatch.setattr("builtins.open", lambda *a, **k: pytest.fail("a file was opened"))
+    assert len(ArtifactKey(sample_environment(), "0" * 64, "1" * 64).digest) == 64

@@ -158,3 +158,18 @@ def test_looking_at_a_bundle_loads_no_numpy_and_writes_nothing(bundle_path: Path
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
     assert not (tmp_path / "home").exists()
+
+
+def test_import_command(bundle_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twice into one cache, with another digest, and into what is no folder."""
+    command = ["import", str(bundle_path), "--root", str(tmp_path / "cache")]
+    count = sum(1 for _ in import_bundle(bundle_path).artifacts())
+    for published, present in ((count, 0), (0, count)):
+        assert main(command) == 0
+        assert capsys.readouterr().out == f"{published} artifacts published, {present} were there already\n"
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["artifacts", "locks"]
+    assert main([*command, "--digest", "0" * 64]) == 1
+    assert "0" * 64 in capsys.readouterr().err
+    (tmp_path / "file").write_text("x")
+    assert main(["import", str(bundle_path), "--root", str(tmp_path / "file")]) == 1
+    assert "did not take the artifact" in capsys.readouterr().err
