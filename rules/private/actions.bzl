@@ -51,6 +51,9 @@ _ENVIRONMENT = {
 # Also for workspaces that leave the network of the sandbox open.
 _REQUIREMENTS = {"block-network": "1"}
 
+# For tools that only this machine has; their evidence is an input, so a shared cache never serves another machine's bytes.
+_OF_THIS_MACHINE = {"no-remote-exec": "1"}
+
 # Isolated from the environment, without site-packages, no bytecode, UTF-8 whatever the locale is.
 _PYTHON_FLAGS = ["-I", "-S", "-B", "-X", "utf8"]
 
@@ -82,7 +85,7 @@ def _import_folder(path):
     root = "" if repository == "_main" else "external/" + repository
     return "/".join([part for part in [root, folder] if part]) or "."
 
-def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, toolchain = None, resource_set = None):
+def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], toolchain = None, resource_set = None):
     python = ctx.attr._python[ActionPythonInfo]
     start = ctx.actions.args()
     start.add_all(_PYTHON_FLAGS)
@@ -92,7 +95,7 @@ def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, toolchain = N
         executable = python.interpreter,
         arguments = [start, arguments],
         env = _ENVIRONMENT,
-        execution_requirements = _REQUIREMENTS,
+        execution_requirements = _REQUIREMENTS | (_OF_THIS_MACHINE if [1 for tool in tools if tool.folder] else {}),
         inputs = depset(
             [ctx.file._step],
             transitive = [python.files, ctx.attr._pypto[DefaultInfo].default_runfiles.files] + inputs,
@@ -104,9 +107,16 @@ def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, toolchain = N
         toolchain = toolchain,
     )
 
-def _add_root(arguments, name, tool):
-    # The evidence lies in the root of its tree; only a File lets Bazel say where that is.
-    arguments.add_all([tool.evidence], before_each = "--root", format_each = name + "=%s", map_each = _folder)
+def _add_folder(arguments, option, tool, prefix = ""):
+    if tool.folder:
+        arguments.add(option, prefix + tool.folder)
+    else:
+        # The evidence lies in the root of its tree; only a File lets Bazel say where that is.
+        arguments.add_all([tool.evidence], before_each = option, format_each = prefix + "%s", map_each = _folder)
+
+def _add_roots(arguments, tools):
+    for name, tool in sorted(tools.items()):
+        _add_folder(arguments, "--root", tool, name + "=")
 
 def _add_import_roots(ctx, arguments, sources, imports):
     arguments.add_all(sources, before_each = "--import-root", map_each = repository_root, uniquify = True)
@@ -229,20 +239,25 @@ def describe(ctx, tools, settings, descriptor):
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
-      tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      tools: dict of name to Info; what `select_tools` returns.
       settings: struct; the identity settings, see `identity_settings`.
       descriptor: File; the descriptor to write.
     """
     arguments = ctx.actions.args()
-    arguments.add_all([tools.gcc.evidence], before_each = "--gcc", map_each = _folder)
-    arguments.add_all([tools.isa.evidence], before_each = "--isa", map_each = _folder)
-    arguments.add_all([tools.ptoas.evidence], before_each = "--ptoas", map_each = _folder)
+    for name, tool in sorted(tools.items()):
+        if name == "cann":
+            _add_folder(arguments, "--cann", tool)
+        else:
+            # Its own record describes it, wherever it lies.
+            arguments.add_all([tool.evidence], before_each = "--" + name, map_each = _folder)
     arguments.add("--out", descriptor)
-    inputs = [depset([tools.gcc.evidence, tools.isa.evidence, tools.ptoas.evidence])]
+    arguments.add("--cache-identity", settings.policy)
+    arguments.add("--cache-strict", "1" if settings.strict else "0")
+    inputs = [depset([tool.evidence for tool in tools.values()])]
+    if "cann" in tools:
+        inputs.append(tools["cann"].files)
     if settings.reads_content:
-        arguments.add("--cache-identity", settings.policy)
-        arguments.add("--cache-strict", "1" if settings.strict else "0")
-        inputs = [tools.gcc.files, tools.isa.files, tools.ptoas.files]
+        inputs = [tool.files for tool in tools.values()]
     _run(
         ctx,
         step = ["pypto.toolchain", "describe"],
@@ -251,6 +266,7 @@ def describe(ctx, tools, settings, descriptor):
         message = "Describing the tools of",
         mnemonic = "PyptoDescribe",
         outputs = [descriptor],
+        tools = tools.values(),
     )
 
 def assemble(ctx, tools, generated, descriptor, assembled, toolchain):
@@ -258,7 +274,7 @@ def assemble(ctx, tools, generated, descriptor, assembled, toolchain):
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
-      tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      tools: dict of name to Info; what `select_tools` returns.
       generated: File; the generated directory.
       descriptor: File; the toolchain descriptor.
       assembled: File; the directory to write.
@@ -267,18 +283,19 @@ def assemble(ctx, tools, generated, descriptor, assembled, toolchain):
     arguments = ctx.actions.args()
     arguments.add_all([generated], before_each = "--generated", expand_directories = False)
     arguments.add("--descriptor", descriptor)
-    _add_root(arguments, "ptoas", tools.ptoas)
+    _add_roots(arguments, {"ptoas": tools["ptoas"]})
     arguments.add_all([assembled], before_each = "--out", expand_directories = False)
     arguments.add("--jobs", _JOBS)
     _run(
         ctx,
         step = ["pypto.build", "assemble"],
         arguments = arguments,
-        inputs = [depset([generated, descriptor]), tools.ptoas.files],
+        inputs = [depset([generated, descriptor]), tools["ptoas"].files],
         message = "Assembling kernel",
         mnemonic = "PyptoAssemble",
         outputs = [assembled],
         resource_set = _several_compilers,
+        tools = [tools["ptoas"]],
         toolchain = toolchain,
     )
 
@@ -287,7 +304,7 @@ def compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchai
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
-      tools: struct of `gcc` (GccInfo), `isa` (PtoIsaInfo) and `ptoas` (PtoasInfo).
+      tools: dict of name to Info; what `select_tools` returns.
       generated: File; the generated directory.
       assembled: File; what the assemble step wrote.
       descriptor: File; the toolchain descriptor.
@@ -298,19 +315,20 @@ def compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchai
     arguments.add_all([generated], before_each = "--generated", expand_directories = False)
     arguments.add_all([assembled], before_each = "--assembled", expand_directories = False)
     arguments.add("--descriptor", descriptor)
-    _add_root(arguments, "gcc", tools.gcc)
-    _add_root(arguments, "isa", tools.isa)
+    compilers = {name: tool for name, tool in tools.items() if name != "ptoas"}
+    _add_roots(arguments, compilers)
     arguments.add_all([ready], before_each = "--out", expand_directories = False)
     arguments.add("--jobs", _JOBS)
     _run(
         ctx,
         step = ["pypto.build", "compile"],
         arguments = arguments,
-        inputs = [depset([generated, assembled, descriptor]), tools.gcc.files, tools.isa.files],
+        inputs = [depset([generated, assembled, descriptor])] + [tool.files for tool in compilers.values()],
         message = "Compiling kernel",
         mnemonic = "PyptoCompile",
         outputs = [ready],
         resource_set = _several_compilers,
+        tools = compilers.values(),
         toolchain = toolchain,
     )
 

@@ -7,7 +7,7 @@ load("//rules/private:identity_settings.bzl", "IDENTITY_ATTRS", "identity_settin
 load("//rules/private:install.bzl", "install_target")
 load("//rules/private:messages.bzl", "shown_label")
 load("//rules/private:module_name.bzl", "module_of")
-load("//rules/private:tool_set.bzl", "TOOL_SET_TOOLCHAINS", "select_tools")
+load("//rules/private:tool_set.bzl", "TOOL_SET_ATTRS", "TOOL_SET_TOOLCHAINS", "select_tools")
 load("//rules/private/providers:bundle_info.bzl", "PyptoBundleInfo")
 load("//rules/private/providers:kernel_info.bzl", "PyptoKernelInfo")
 load("//rules/private/providers:values.bzl", "BACKEND_TYPES")
@@ -75,7 +75,7 @@ def _pypto_kernel_impl(ctx):
         module = module.name,
         ready = ready,
         request = request,
-        tools = (tools.gcc.evidence, tools.isa.evidence, tools.ptoas.evidence),
+        tools = tuple([tool.evidence for _, tool in sorted(tools.items())]),
     )
     seal(ctx, [kernel], descriptor, settings, bundle, digest)
     verify(ctx, bundle, verified)
@@ -104,7 +104,7 @@ def _pypto_kernel_impl(ctx):
 
 _pypto_kernel = rule(
     implementation = _pypto_kernel_impl,
-    attrs = STEP_ATTRS | IDENTITY_ATTRS | {
+    attrs = STEP_ATTRS | IDENTITY_ATTRS | TOOL_SET_ATTRS | {
         "backend_type": attr.string(
             values = [""] + BACKEND_TYPES,
             doc = "The hardware family: `Ascend910B` (A2/A3) or `Ascend950` (A5). Without it the flag `--@pypto//rules:backend_type` " +

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from workspaces import ROOT, TOOL_REPOSITORIES, Workspace, tree
 
+from pypto._identity import IdentitySettings, hermetic_identity
 from pypto._identity.package import package_files, package_fingerprints
 from pypto.bundle import open_bundle
+from pypto.toolchain import current
+from pypto.toolchain.measured import measured
 
 
 def test_analysis_tests_pass(checkout: Workspace) -> None:
@@ -36,7 +39,7 @@ def test_nothing_is_fetched_that_is_not_built(tmp_path: Path) -> None:
         fresh.remove()
 
 
-@pytest.mark.parametrize("kernel", ["add", "decode", "matmul", "rmsnorm", "softmax"])
+@pytest.mark.parametrize("kernel", ["add", "decode"])
 def test_device_mode_says_what_is_missing(checkout: Workspace, kernel: str) -> None:
     done = checkout.run("build", "--config=device", f"//kernels:{kernel}_a2a3")
     assert done.code != 0
@@ -44,7 +47,7 @@ def test_device_mode_says_what_is_missing(checkout: Workspace, kernel: str) -> N
     assert [line.split(":")[0].strip() for line in message[1:5]] == ["needed", "looked for", "found", "to mend it"]
     assert "CANN" in message[1] and "Ascend910B" in message[1]
     # The line to paste is a whole command.
-    assert f"bazel build --//rules:execution_mode=sim //kernels:{kernel}_a2a3" in message[4]
+    assert f"or: bazel build --//rules:execution_mode=sim //kernels:{kernel}_a2a3 " in "\n".join(message[4:8])
 
 
 def test_a_wrong_execution_mode_lists_the_right_ones(checkout: Workspace) -> None:
@@ -137,7 +140,7 @@ def test_kernel_tests(checkout: Workspace) -> None:
     done = checkout.run("test", "//tests/bazel/bundles:shift_test_that_fails")
     assert done.code != 0
     (line,) = [line for line in done.output.splitlines() if line.startswith("FAILED: out")]
-    assert re.match(r"FAILED: out: the error is 0\.25, allowed is .*; the worst is at \[\d+, \d+\]: the kernel gives", line)
+    assert re.match(r"FAILED: out: the error is 0\.25, allowed is .*; the worst is at \[\d+, \d+\]: the kernel", line)
 
 
 def test_install_into_a_store(checkout: Workspace, decode_bundle: Path, tmp_path: Path) -> None:
@@ -184,6 +187,15 @@ def test_cache_settings_give_the_keys_of_a_process_with_the_same_settings(checko
     record = json.loads(checkout.output("kernels/add_a2a3.bundle/bundle.json").read_bytes())
     checkout.build("//kernels:add_a2a3")
     default = json.loads(checkout.output("kernels/add_a2a3.bundle/bundle.json").read_bytes())
+    toolchain = current()
+    settings = IdentitySettings("content", True, "release-7")
+    for found, descriptor, wanted in (
+        (record, measured(toolchain, device=False, strict=True), settings),
+        (default, toolchain.descriptor, IdentitySettings()),
+    ):
+        mine = hermetic_identity(descriptor.record(), settings=wanted).components
+        for component in ("ptoas", "pto_isa", "device_toolchain"):
+            assert found["environment"]["components"][component] == mine[component]
     assert record["environment"] != default["environment"]
     assert [entry["source_digest"] for entry in record["entries"]] == [e["source_digest"] for e in default["entries"]]
 

@@ -1,24 +1,36 @@
-"""The module extension of the GCC tool set."""
+"""The module extension of the GCC tool sets: for the host, and the one that compiles for AArch64."""
 
-load("//toolchains/gcc:repository.bzl", "gcc_repository")
-load("//toolchains/private:hub.bzl", "toolchain_hub")
-load("//toolchains/private:tags.bzl", "DOWNLOAD_TAG")
+load("//toolchains/gcc:repository.bzl", "gcc_aarch64_repository", "gcc_local_repository", "gcc_repository")
+load("//toolchains/private:extension.bzl", "LINUX_X86_64", "tool_set_extension")
+load("//toolchains/private:hub.bzl", "declaration")
+load("//toolchains/private:schema.bzl", "tags")
+
+def _more(_choice):
+    gcc_aarch64_repository(name = "gcc_aarch64_download")
+    return [declaration(
+        name = "aarch64_toolchain",
+        exec_compatible_with = LINUX_X86_64,
+        target_settings = [str(Label("//rules:is_device")), str(Label("//toolchains:tools_wanted"))],
+        toolchain = "@gcc_aarch64_download//:toolchain",
+        toolchain_type = str(Label("//toolchains/gcc:aarch64_toolchain_type")),
+    )]
 
 def _gcc_impl(mctx):
-    gcc_repository(name = "gcc_download")
-    toolchain_hub(
-        name = "gcc_toolchains",
-        exec_compatible_with = ["@platforms//os:linux", "@platforms//cpu:x86_64"],
-        toolchain = "@gcc_download//:toolchain",
-        toolchain_type = str(Label("//toolchains/gcc:toolchain_type")),
+    return tool_set_extension(
+        mctx,
+        name = "gcc",
+        exec_compatible_with = LINUX_X86_64,
+        locked_set = "gcc",
+        more = _more,
+        repositories = {"download": gcc_repository, "local": gcc_local_repository},
     )
-    return mctx.extension_metadata(reproducible = True)
 
 gcc = module_extension(
     implementation = _gcc_impl,
-    doc = """Where GCC comes from. The tag `download` takes a pinned GCC, unpacked from Debian packages.
+    doc = """Where GCC comes from: `download` (pinned, unpacked from Debian packages; the default), `local` (a g++ of this
+machine: `path` is the driver; without it the `g++` on PATH), or `wrap` (a target of the user's).
 
-The extension itself reads no host, environment or network. `@gcc_toolchains` holds one `toolchain()` declaration;
-the tree behind it is fetched when a build needs it.""",
-    tag_classes = {"download": DOWNLOAD_TAG},
+The extension itself reads no host, environment or network. `@gcc_toolchains` holds `toolchain()` declarations; the
+trees behind them are fetched when a build needs them.""",
+    tag_classes = tags(),
 )

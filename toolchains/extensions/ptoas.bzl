@@ -1,24 +1,24 @@
 """The module extension of the ptoas tool set."""
 
-load("//toolchains/private:hub.bzl", "toolchain_hub")
-load("//toolchains/private:tags.bzl", "DOWNLOAD_TAG")
-load("//toolchains/ptoas:repository.bzl", "ptoas_repository")
+load("//toolchains/private:extension.bzl", "LINUX_X86_64", "tool_set_extension")
+load("//toolchains/private:schema.bzl", "tags")
+load("//toolchains/ptoas:repository.bzl", "ptoas_local_repository", "ptoas_repository")
 
 def _ptoas_impl(mctx):
-    ptoas_repository(name = "ptoas_download")
-    toolchain_hub(
-        name = "ptoas_toolchains",
-        exec_compatible_with = ["@platforms//os:linux", "@platforms//cpu:x86_64"],
-        toolchain = "@ptoas_download//:toolchain",
-        toolchain_type = str(Label("//toolchains/ptoas:toolchain_type")),
+    return tool_set_extension(
+        mctx,
+        name = "ptoas",
+        exec_compatible_with = LINUX_X86_64,
+        locked_set = "ptoas",
+        repositories = {"download": ptoas_repository, "local": ptoas_local_repository},
     )
-    return mctx.extension_metadata(reproducible = True)
 
 ptoas = module_extension(
     implementation = _ptoas_impl,
-    doc = """Where ptoas comes from. The tag `download` takes a pinned ptoas, unpacked from its wheel.
+    doc = """Where ptoas comes from: `download` (pinned, unpacked from its wheel; the default), `local` (an installation of
+this machine: `path`, else the environment variable `PTOAS_ROOT`, names its folder), or `wrap` (a target of the user's).
 
 The extension itself reads no host, environment or network. `@ptoas_toolchains` holds one `toolchain()` declaration;
 the tree behind it is fetched when a build needs it.""",
-    tag_classes = {"download": DOWNLOAD_TAG},
+    tag_classes = tags(),
 )

@@ -1,10 +1,17 @@
-"""The provider of the GCC tool set."""
+"""The provider of the GCC tool sets."""
 
-GccInfo = provider(
-    doc = "A C++ compiler with its binutils and sysroot, as one relocatable tree.",
+load("//toolchains/private:tool_tree.bzl", "tool_tree_init")
+
+def _init(**fields):
+    return tool_tree_init("GccInfo", fields)
+
+GccInfo, _new = provider(
+    doc = "A C++ compiler with its binutils and sysroot.",
     fields = {
-        "evidence": "File: the record (JSON) of what was verified when the tree was unpacked; input of the descriptor.",
-        "files": "depset of File: the whole tree, the evidence included.",
-        "version": "string: the version of the lock entry.",
+        "evidence": "File: the record (JSON) of what was verified when the tree was unpacked or found; input of the descriptor.",
+        "files": "depset of File: the whole tree, the evidence included; of an installation of the machine, the evidence alone.",
+        "folder": "string: where an installation of the machine lies; empty when the tree is the folder of the evidence.",
+        "version": "string: the version of the lock entry, or what the installation reports.",
     },
+    init = _init,
 )

@@ -6,13 +6,14 @@ _LOCK = Label("//pypto:toolchain/lock.json")
 
 _PYTHONS = ["python3", "python3.13", "python3.12", "python3.11"]
 
-def run_python(rctx, what, arguments):
+def run_python(rctx, what, arguments, quiet = False):
     """Runs a program with pypto importable, with a Python from PATH.
 
     Args:
       rctx: the repository context.
       what: string; what is being made, for messages: "the tool set 'gcc'".
       arguments: list of strings; the interpreter's arguments.
+      quiet: bool; whether its output is not shown while it runs.
 
     Returns:
       What the program wrote to standard output.
@@ -26,7 +27,7 @@ def run_python(rctx, what, arguments):
     result = rctx.execute(
         [_python(rctx, what)] + arguments,
         environment = {"PYTHONPATH": str(source)},
-        quiet = False,
+        quiet = quiet,
         timeout = 3600,
     )
     if result.return_code != 0:
@@ -68,7 +69,7 @@ def make_folder(rctx, name):
     rctx.file(name + "/.keep")
     rctx.delete(name + "/.keep")
 
-def write_toolchain(rctx, rule_file, rule_name, version, extra = ""):
+def write_toolchain(rctx, rule_file, rule_name, version, folder = "", more = ""):
     """Writes the BUILD file that offers the tree in `root/` as the target `toolchain`.
 
     Args:
@@ -76,7 +77,8 @@ def write_toolchain(rctx, rule_file, rule_name, version, extra = ""):
       rule_file: Label of the file that defines the toolchain rule.
       rule_name: string; the rule's name.
       version: string; shown in messages.
-      extra: string; further attributes of the target, as lines of a BUILD file.
+      folder: string; where the tree lies if it is an installation of the machine.
+      more: string; further text of the BUILD file.
     """
     rctx.file("BUILD.bazel", """\
 load({rule_file}, {rule_name})
@@ -85,12 +87,14 @@ load({rule_file}, {rule_name})
     name = "toolchain",
     evidence = "root/set.json",
     files = glob(["root/**"]),
+    folder = {folder},
     version = {version},
-{extra}    visibility = ["//visibility:public"],
+    visibility = ["//visibility:public"],
 )
-""".format(
-        extra = extra,
+{more}""".format(
+        folder = repr(folder),
         function = rule_name,
+        more = more,
         rule_file = repr(str(rule_file)),
         rule_name = repr(rule_name),
         version = repr(version),

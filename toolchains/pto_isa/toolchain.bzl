@@ -1,15 +1,13 @@
-"""The rule that offers a PTO-ISA tree as a toolchain."""
+"""The rule that offers the PTO-ISA headers with the CPU simulator as a toolchain."""
 
 load("//toolchains/private:tool_tree.bzl", "TOOL_TREE_ATTRS", "tool_tree_fields")
 load("//toolchains/pto_isa:info.bzl", "PtoIsaInfo")
 
 def _pto_isa_toolchain_impl(ctx):
-    fields = tool_tree_fields(ctx)
+    info = PtoIsaInfo(**tool_tree_fields(ctx))
     return [
-        DefaultInfo(files = fields.files),
-        platform_common.ToolchainInfo(
-            pto_isa_info = PtoIsaInfo(evidence = fields.evidence, files = fields.files, version = fields.version),
-        ),
+        DefaultInfo(files = info.files),
+        platform_common.ToolchainInfo(pto_isa_info = info),
     ]
 
 pto_isa_toolchain = rule(

@@ -1,15 +1,13 @@
-"""The rule that offers a ptoas tree as a toolchain."""
+"""The rule that offers the assembler ptoas with its libraries as a toolchain."""
 
 load("//toolchains/private:tool_tree.bzl", "TOOL_TREE_ATTRS", "tool_tree_fields")
 load("//toolchains/ptoas:info.bzl", "PtoasInfo")
 
 def _ptoas_toolchain_impl(ctx):
-    fields = tool_tree_fields(ctx)
+    info = PtoasInfo(**tool_tree_fields(ctx))
     return [
-        DefaultInfo(files = fields.files),
-        platform_common.ToolchainInfo(
-            ptoas_info = PtoasInfo(evidence = fields.evidence, files = fields.files, version = fields.version),
-        ),
+        DefaultInfo(files = info.files),
+        platform_common.ToolchainInfo(ptoas_info = info),
     ]
 
 ptoas_toolchain = rule(

@@ -137,13 +137,13 @@ _identity_test = analysistest.make(_identity_test_impl, config_settings = _WITH_
     str(Label("//rules:cache_strict")): True,
 })
 
-def _fake_tool_set(name, tool_set, rule):
+def _fake_tool_set(name, tool_set, rule, version):
     rule(
         name = "fake_" + name,
         evidence = "fake/{}/set.json".format(tool_set),
         files = [],
         tags = ["manual"],
-        version = "0",
+        version = version,
     )
     native.toolchain(
         name = "fake_{}_toolchain".format(name),
@@ -157,9 +157,9 @@ def actions_test_suite(name):
     Args:
       name: string; the suite's name.
     """
-    _fake_tool_set("gcc", "gcc", gcc_toolchain)
-    _fake_tool_set("pto_isa", "isa", pto_isa_toolchain)
-    _fake_tool_set("ptoas", "ptoas", ptoas_toolchain)
+    _fake_tool_set("gcc", "gcc", gcc_toolchain, "12.2")
+    _fake_tool_set("pto_isa", "isa", pto_isa_toolchain, "0.1.4")
+    _fake_tool_set("ptoas", "ptoas", ptoas_toolchain, "0.1.1")
     py_library(
         name = "helpers",
         srcs = ["helpers.py"],

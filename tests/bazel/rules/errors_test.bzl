@@ -26,7 +26,9 @@ _DEVICE_PARTS = [
     "needed:     CANN (the compiler ccec and ld.lld) to compile Ascend950 kernels for the device",
     "looked for: a registered toolchain of the type //toolchains/cann:toolchain_type",
     "found:      none; CANN is proprietary",
-    "to mend it: bazel build --//rules:execution_mode=sim //tests/bazel/rules:device_kernel",
+    "to mend it: cann = use_extension(\"@pypto//toolchains/extensions:cann.bzl\", \"cann\")",
+    "bazel build --//rules:execution_mode=sim //tests/bazel/rules:device_kernel",
+    "bazel run //toolchains:doctor",
 ]
 
 def _fails_with(parts):
