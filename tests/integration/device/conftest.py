@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from pypto.toolchain import Toolchain, describe
+from pypto.toolchain.apt import Apt
+from pypto.toolchain.archives import deb_members
+from pypto.toolchain.errors import FetchError
 from pypto.toolchain.install import fetch_and_unpack
 from pypto.toolchain.lock import load_lock
 from pypto.toolchain.selection import default_prefix
@@ -53,6 +56,33 @@ def gcc_aarch64() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         fetch_and_unpack(locked, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """qemu for AArch64 programs: this machine's, else Debian's, unpacked into the cache folder."""
+    for name in ("qemu-aarch64-static", "qemu-aarch64"):
+        if found := shutil.which(name):
+            return Path(found)
+    cached = default_prefix().parent / "qemu-aarch64-static"
+    if not cached.is_file():
+        scratch = tmp_path_factory.mktemp("qemu")
+        try:
+            apt = Apt(scratch / "apt", "amd64", "bookworm")
+            apt.open()
+            version = apt.newest(["qemu-user-static"])["qemu-user-static"]["Version"]
+            failed = apt.download({"qemu-user-static": version}, scratch, None)
+        except FetchError as error:
+            pytest.skip(f"no qemu-user here, and none to be had: {error}")
+        if failed is not None:
+            pytest.skip(f"no qemu-user here, and none to be had:{failed.lines()}")
+        (package,) = scratch.glob("*.deb")
+        (program,) = deb_members(package, lambda path: path == "usr/bin/qemu-aarch64-static")
+        part = cached.with_suffix(f".{os.getpid()}")
+        part.write_bytes(program.data)
+        part.chmod(0o755)
+        part.rename(cached)
+    return cached
 
 
 @pytest.fixture(scope="session")

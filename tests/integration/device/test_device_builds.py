@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from pypto.runtime import CompiledProgram, DeviceUnavailable
 from pypto.runtime.elf import read_program, read_shared_object
 from pypto.toolchain import Toolchain
 
+ROOT = Path(__file__).resolve().parents[3]
 ROWS, COLUMNS = 400, 128  # 200 KiB of FP32
 
 
@@ -102,3 +105,40 @@ def test_the_jit_warms_a_device_kernel_into_the_store(
             small(x, np.zeros_like(x), config=config)
     finally:
         pypto.toolchain.use(None)
+
+
+def run_step(*arguments: str) -> None:
+    """One step in a process of its own, as an action runs it."""
+    done = subprocess.run([sys.executable, "-m", "pypto.build", *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_command_line_and_a_bundle(device_toolchain: Toolchain, tmp_path: Path) -> None:
+    """The four steps as Bazel runs them, each with the roots it needs; the bundle opens and does not load."""
+    from pypto.bundle.reading import open_bundle
+
+    (tmp_path / "small_kernel.py").write_text(
+        "import pypto.language as pl\n\n\n@pl.jit\n"
+        "def small(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        pl.store(pl.exp(pl.load(x, [0, 0], [16, 64])), [0, 0], out)\n"
+        "    return out\n"
+    )
+    (tmp_path / "descriptor.json").write_bytes(device_toolchain.descriptor.to_bytes())
+    roots = {name: f"--root={name}={device_toolchain.root(name)}" for name in device_toolchain.descriptor.sets}
+    tools = f"--descriptor={tmp_path}/descriptor.json"
+    path = {name: str(tmp_path / name) for name in ("generated", "assembled", "ready", "small.bundle", "request")}
+    request = ["--request", path["request"]]
+    kernel = ["--module=small_kernel", "--entry=small", f"--import-root={tmp_path}"]
+    target = ["--backend-type=Ascend950", "--execution-mode=device"]
+    run_step("generate", *kernel, *target, "--out", path["generated"], *request)
+    generated = ["--generated", path["generated"]]
+    run_step("assemble", *generated, tools, roots["ptoas"], "--out", path["assembled"])
+    compilers = [roots["gcc"], roots["isa"], roots["cann"]]
+    assembled = ["--assembled", path["assembled"]]
+    run_step("compile", *generated, *assembled, tools, *compilers, "--out", path["ready"])
+    sealed = [*request, *generated, "--ready", path["ready"], tools, "--out", path["small.bundle"]]
+    run_step("seal", *sealed, "--digest", str(tmp_path / "digest"))
+    bundle = open_bundle(path["small.bundle"], digest=(tmp_path / "digest").read_text().strip())
+    with pytest.raises(DeviceUnavailable, match="Ascend950"):
+        bundle.load("small")

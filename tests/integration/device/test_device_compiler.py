@@ -171,12 +171,9 @@ def test_without_any_aarch64_compiler(device_toolchain: Toolchain) -> None:
 
 
 def test_an_aarch64_orchestration_is_loaded_by_an_aarch64_process(
-    device_toolchain: Toolchain, gcc_aarch64: Path, tmp_path: Path
+    device_toolchain: Toolchain, gcc_aarch64: Path, emulator: Path, tmp_path: Path
 ) -> None:
     """Under qemu-user: the loader resolves it, and its functions answer."""
-    emulator = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
-    if emulator is None:
-        pytest.skip("no qemu-user on this machine (Debian: apt-get install qemu-user-static)")
     whole = describe({**device_toolchain.bindings.roots, "gcc_aarch64": gcc_aarch64})
     result = compiler(whole).compile_orchestration(
         "o.cpp", {"o.cpp": ORCHESTRATION}, name="f", runtime="tensormap_and_ringbuffer"
