@@ -13,6 +13,7 @@ from pypto._identity.host.selection import HostSelection
 from pypto._identity.host.wrappers import examine_entry
 
 HELPERS = ("as", "cc1plus", "collect2", "ld")
+_UNMODELLED_FLAGS = ("-wrapper", "-fplugin", "-specs", "--specs", "@")
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,18 @@ def identify_gcc(entry: str, selection: HostSelection, probes: Probes) -> Gcc:
     """Understand the compiler that `entry` (an absolute path) starts.
 
     Raises:
-        Unidentified: a wrapper that is not recognised, a driver that is no ELF file, another compiler than GCC, or a
-            helper program that is missing or no ELF file.
+        Unidentified: a flag that brings in further programs, a wrapper that is not recognised, a driver that is no ELF
+            file, another compiler than GCC, or a helper program that is missing or no ELF file.
     """
+    for flag in selection.flags:
+        if flag.startswith(_UNMODELLED_FLAGS):
+            raise Unidentified(f"the compiler flag {flag} brings in programs or settings that are not identified")
     examined = examine_entry(entry, selection)
     if examined.driver is not None and not is_elf(examined.driver):
         raise _script_driver(examined.driver)
-    about, *names = probes([[entry, "-v"], *([entry, f"-print-prog-name={helper}"] for helper in HELPERS)])
+    # Some flags choose another linker, or another folder to look in.
+    questions = ([entry, *selection.flags, f"-print-prog-name={helper}"] for helper in HELPERS)
+    about, *names = probes([[entry, "-v"], *questions])
     text = about.stderr.decode("utf-8", "replace")
     said = _line(text, r"COLLECT_GCC=(.+)")
     version = _line(text, r"(gcc version .+?)\s*")

@@ -28,6 +28,9 @@ def gcc_files(gcc: Gcc, selection: HostSelection, probes: Probes) -> list[str]:
         Unidentified: GCC does not list its include folders or link inputs, or a library is missing.
     """
     programs = [gcc.driver, *(path for _, path in gcc.helpers)]
+    plugin = os.path.join(os.path.dirname(dict(gcc.helpers)["collect2"]), "liblto_plugin.so")
+    if os.path.exists(plugin):
+        programs.append(plugin)
     if gcc.wrapper is not None and gcc.wrapper["kind"] != "exec":
         programs.append(os.path.realpath(gcc.entry))
     scripts = list(gcc.wrapper["files"]) if gcc.wrapper is not None else []

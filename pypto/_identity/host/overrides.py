@@ -10,8 +10,16 @@ from pypto._identity.host.files import Unidentified
 _LOADER_PREFIX = "LD_"
 _LOADER = ("GLIBC_TUNABLES",)
 _INTERPRETER_PREFIX = "PYTHON"
-# Hash seeds reorder sets, on which no output depends.
-_INTERPRETER_WITHOUT_EFFECT = ("PYTHONHASHSEED",)
+# Hash seeds reorder sets, on which no output depends; the others are notes of container images, which no Python reads.
+_INTERPRETER_WITHOUT_EFFECT = (
+    "PYTHONHASHSEED",
+    "PYTHON_GET_PIP_SHA256",
+    "PYTHON_GET_PIP_URL",
+    "PYTHON_PIP_VERSION",
+    "PYTHON_SETUPTOOLS_VERSION",
+    "PYTHON_SHA256",
+    "PYTHON_VERSION",
+)
 COMPILER_SEARCH = (
     "COMPILER_PATH",
     "CPATH",

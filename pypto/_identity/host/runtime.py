@@ -17,6 +17,9 @@ from pypto._identity.package import default_package_root, package_fingerprints
 from pypto._identity.policy import IdentitySettings
 from pypto._identity.toolchain_inputs import ComponentInputs
 
+_PACKAGE = "simpler"
+"""The package of an external runtime."""
+
 # What a runtime's build leaves about itself, beside the pin of PTO-ISA.
 BUILD_FILE = "build_version"
 _METADATA = (BUILD_FILE, PIN_FILE, "build_metadata.json", "pto_isa_metadata.json")
@@ -89,7 +92,7 @@ def _build_version(root: str) -> str:
 def _extensions(root: str, settings: IdentitySettings) -> dict[str, NativeRecord]:
     """The extensions imported from `root`; before any is imported, all that could be."""
     suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-    paths = set(imported_extensions(root, "simpler").values())
+    paths = set(imported_extensions(root, _PACKAGE).values())
     if not any(lies_in(os.path.realpath(path), [os.path.realpath(root)]) for path in paths):
         for folder, _, names in os.walk(root):
             paths |= {os.path.join(folder, name) for name in names if name.endswith(suffixes)}

@@ -90,7 +90,7 @@ class Answers:
             if arguments == ["-v"]:
                 text = f"COLLECT_GCC={gcc.driver}\nTarget: {gcc.target}\nThread model: posix\n{gcc.version} \n"
                 return Answer(gcc.status, b"", text.encode())
-            helper = arguments[0].removeprefix("-print-prog-name=")
+            helper = arguments[-1].removeprefix("-print-prog-name=")
             return Answer(gcc.status, gcc.helpers[helper].encode() + b"\n") if helper in gcc.helpers else Answer(1)
         if arguments == ["--version"]:
             return self.versions.get(name, Answer(1))

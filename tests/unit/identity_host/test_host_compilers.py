@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from host_world import CONTENT, Gcc, World, build_id, elf, program, write
+from host_world import BUILD, CONTENT, Gcc, World, build_id, elf, program, write
 
 
 def host(world: World) -> dict:
@@ -282,8 +282,19 @@ def test_build_ids_cost_a_few_bytes(world: World, monkeypatch: pytest.MonkeyPatc
 
 
 def test_flags_take_part(world: World) -> None:
-    before = world.digest()
-    assert world.choose(flags=("-march=native",)).digest() != before
+    """They are put to the compiler, too: a flag may choose another linker or another folder of programs."""
+    before = world.component("device_toolchain")
+    assert world.choose(flags=("-fuse-ld=gold",)).component("device_toolchain") != before
+    assert [str(world.bin / "g++"), "-fuse-ld=gold", "-print-prog-name=ld"] in world.answers.asked
+
+
+@pytest.mark.parametrize("flag", ["-wrapper", "-fplugin=x.so", "-specs=x", "--specs=x", "@options"])
+def test_flags_that_bring_in_programs(world: World, flag: str) -> None:
+    """IDB-104: no file of the compiler shows what they do."""
+    for settings in (BUILD, CONTENT):
+        assert world.choose(flags=(flag,)).reason("device_toolchain", settings) == (
+            f"the compiler flag {flag} brings in programs or settings that are not identified"
+        )
 
 
 class TestDevice:

@@ -47,7 +47,19 @@ def test_interpreter_overrides_act_on_a_wheels_ptoas(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["HOME", "USER", "TERM", "TZ", "PYTHONHASHSEED", "HOSTNAME", "UNRELATED", "LDFLAGS", "XDG_CACHE_HOME"]
+    "name",
+    [
+        "HOME",
+        "USER",
+        "TERM",
+        "TZ",
+        "PYTHONHASHSEED",
+        "PYTHON_VERSION",
+        "HOSTNAME",
+        "UNRELATED",
+        "LDFLAGS",
+        "XDG_CACHE_HOME",
+    ],
 )
 def test_other_variables_do_not_count(world: World, name: str) -> None:
     """ENV-10: nothing is hashed wholesale."""
