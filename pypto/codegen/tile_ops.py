@@ -49,7 +49,7 @@ class TileOps:
     def __init__(self, text: KernelText, values: Values) -> None:
         self.text = text
         self.values = values
-        self._bases: dict[tuple[int, bool], str] = {}
+        self._bases: dict[tuple[int, bool, tuple[int, ...]], str] = {}
         self._special: dict[str, Callable[[Op], None]] = {
             "tile.create": self._create,
             "tile.full": self._full,
@@ -179,7 +179,7 @@ class TileOps:
     def _window(self, op: Op, tensor: Value, offsets: Sequence[Value], tile: Tile, transposed: bool) -> str:
         """A view of global memory that has exactly the valid sizes of a tile; checked to lie inside its tensor."""
         window = self.values.windows[tensor]
-        starts = [self.values.numbers[v] for v in offsets]
+        starts = [_ZERO] * window.hidden + [self.values.numbers[v] for v in offsets]
         if transposed and len(starts) < 2:
             raise IRError("not supported: a tensor of one dimension cannot be loaded transposed", op.loc)
         lengths = [self.length(v) for v in tile.valid]
@@ -187,10 +187,15 @@ class TileOps:
         extents = [_ONE] * (len(starts) - 2) + across[-len(starts) :]
         verb = "reads" if op.name == "tile.load" else "writes"
         message = f"{definition(op.name).label} {verb} outside of {self.values.names[window.param]}"
-        for start, extent, dim in zip(starts, extents, window.dims, strict=True):
-            self.text.require(_ZERO, start, None, message)
-            self.text.require(None, binary("add", start, extent), dim, message)
-        places = [self.text.index(binary("add", o, s), op) for o, s in zip(window.offsets, starts, strict=True)]
+        shifted = [binary("add", o, s) for o, s in zip(window.offsets, starts, strict=True)]
+        whole = self.values.arguments.window(window.param)
+        # A view may itself reach outside of its tensor.
+        held = [(starts, window.dims)] if window == whole else [(starts, window.dims), (shifted, whole.dims)]
+        for firsts, dims in held:
+            for first, extent, dim in zip(firsts, extents, dims, strict=True):
+                self.text.require(_ZERO, first, None, message)
+                self.text.require(None, binary("add", first, extent), dim, message)
+        places = [self.text.index(s, op) for s in shifted]
         if transposed:
             places[-2], places[-1] = places[-1], places[-2]
         base = self._base(window, transposed)
@@ -212,17 +217,18 @@ class TileOps:
 
     def _base(self, window: TensorWindow, transposed: bool) -> str:
         """The five-dimensional view of a whole tensor parameter, made once at the start of the function."""
-        key = (window.param, transposed)
+        key = (window.param, transposed, window.order)
         if key not in self._bases:
             whole = self.values.arguments.window(window.param)
-            shape, strides = list(whole.dims), list(whole.strides)
+            shape, strides = ([field[axis] for axis in window.order] for field in (whole.dims, whole.strides))
             if transposed:
                 shape[-2], shape[-1] = shape[-1], shape[-2]
                 strides[-2], strides[-1] = strides[-1], strides[-2]
             missing = 5 - len(shape)
             sizes = ", ".join(self.text.index(e) for e in [_ONE] * missing + shape)
             steps = ", ".join(self.text.index(e) for e in [strides[0]] * missing + strides)
-            name = f"%v{window.param}{'t' if transposed else ''}"
+            turned = "" if window.order == whole.order else "_" + "".join(map(str, window.order))
+            name = f"%v{window.param}{'t' if transposed else ''}{turned}"
             self.text.base_lines.append(
                 f"    {name} = pto.make_tensor_view %a{window.param}, shape = [{sizes}] strides = [{steps}] "
                 f": !pto.tensor_view<5x{element_name(window.dtype)}>"

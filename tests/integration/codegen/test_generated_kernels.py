@@ -61,6 +61,8 @@ def test_windows_of_views(library: Library) -> None:
         ([5, 11, 12, 16, 20], "pl.load reads outside of x"),
         ([9, 11, 3, 16, 20], "pl.store writes outside of o"),
         ([9, 11, 12, 6, 20], "pl.store writes outside of o"),
+        # The view's own rows are enough, but it reaches behind the third axis.
+        ([9, 8, 12, 16, 20], "pl.load reads outside of x"),
     ],
 )
 def test_access_outside_of_a_tensor_is_refused(library: Library, dims: list[int], message: str) -> None:
