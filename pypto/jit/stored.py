@@ -100,11 +100,14 @@ class StoredRequest:
         return hint
 
     def _generate(self) -> CompiledKernel:
+        from pypto.toolchain.cleanup import ended_by_sigterm
+
         request = self.request
         parent = private_parent(request.policy.root)
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
         try:
-            built = store.get_or_build(self.key, GENERATED_SPEC, lambda d: self._build(d, parent), load=True)
+            with ended_by_sigterm():
+                built = store.get_or_build(self.key, GENERATED_SPEC, lambda d: self._build(d, parent), load=True)
         except _StaysPrivate as private:
             from pypto.jit.building import private_kernel
 

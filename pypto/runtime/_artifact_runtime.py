@@ -147,9 +147,12 @@ class ArtifactRuntime:
             return self._chips
 
     def _promote(self) -> ReadyFiles:
+        from pypto.toolchain.cleanup import ended_by_sigterm
+
         assert self._spec is not None
         try:
-            built = self._store.get_or_build(self.handle.key, self._spec, self._builder, load=True)
+            with ended_by_sigterm():
+                built = self._store.get_or_build(self.handle.key, self._spec, self._builder, load=True)
         except _MustStayPrivate as private:
             self._promotion.refused(str(private))
             return self._private(private.directory)

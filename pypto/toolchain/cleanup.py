@@ -1,7 +1,7 @@
 """What a build leaves behind when its process ends: nothing, whichever way it ends.
 
-Private roots and tools are known here while they exist. SIGTERM ends the tools and removes the roots before it ends the
-process; what a process leaves that had no chance (SIGKILL, power) is removed by the next one.
+Private roots and tools are known here while they exist. SIGTERM ends the tools and removes what was made for the build
+before it ends the process; roots of a process that had no chance (SIGKILL, power) are removed by the next one.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def _forget() -> None:
     # A forked child is not the builder, and must not end what its parent runs.
     _roots.clear()
     _groups.clear()
+    if signal.getsignal(signal.SIGTERM) is _unwind:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -105,23 +107,45 @@ def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
             _roots.discard(path)
 
 
+class _Terminated(BaseException):
+    """SIGTERM arrived; unwinds to the outermost `ended_by_sigterm`."""
+
+
+_asked = False
+
+
 @contextlib.contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """For the time of the block, SIGTERM cleans up before it ends the process.
+    """For the time of the block, SIGTERM unwinds it, and then ends the process as it would have without.
 
-    Has an effect in the main thread only, and only where the program has not decided itself what SIGTERM does.
+    So whatever the block made for itself is removed. A second SIGTERM does not wait for that. Has an effect in the main
+    thread only, and only where the program has not decided itself what SIGTERM does.
     """
+    global _asked
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, _end)
+    _asked = False
+    signal.signal(signal.SIGTERM, _unwind)
     try:
-        yield
+        with contextlib.suppress(_Terminated):
+            yield
     finally:
+        # Also when the exception got lost on its way, as it does where Python ignores exceptions.
+        if _asked:
+            _end()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _unwind(number: int, frame: FrameType | None) -> None:
+    global _asked
+    if _asked:
+        _end()
+    _asked = True
+    raise _Terminated
+
+
+def _end() -> None:
     for group in list(_groups):
         _kill(group)
     for root in list(_roots):
@@ -131,8 +155,8 @@ def _end(number: int, frame: FrameType | None) -> None:
             if not root.exists():
                 break
             time.sleep(0.01)
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _kill(group: int) -> None:

@@ -1,12 +1,20 @@
-"""Runs tools that never end, in private roots below the working directory; each writes the id of its process."""
+"""Runs tools that never end, in private roots below the working directory; each writes the id of its process.
+
+`--around` builds inside a temporary folder of its own, `--stuck` with clean-up that never ends.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from pypto.build.parallel import run_all
 from pypto.toolchain import Bindings, Toolchain, ToolchainDescriptor
+from pypto.toolchain.cleanup import ended_by_sigterm
 from pypto.toolchain.tools import Command, private_root
 
 here = Path.cwd()
@@ -21,4 +29,20 @@ def build(name: str) -> None:
         root.run(Command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin"}), f"compile {name}")
 
 
-run_all(build, sys.argv[1:], jobs=len(sys.argv))
+@contextlib.contextmanager
+def stuck() -> Iterator[None]:
+    try:
+        yield
+    finally:
+        (here / "stuck").touch()
+        time.sleep(600)
+
+
+names = [name for name in sys.argv[1:] if not name.startswith("--")]
+with contextlib.ExitStack() as stack:
+    if len(names) < len(sys.argv) - 1:
+        stack.enter_context(ended_by_sigterm())
+        stack.enter_context(tempfile.TemporaryDirectory(dir=here / "roots"))
+    if "--stuck" in sys.argv:
+        stack.enter_context(stuck())
+    run_all(build, names, jobs=len(names))

@@ -26,8 +26,9 @@ def start(folder: Path, names: list[str]) -> tuple[subprocess.Popen[bytes], list
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
     )
-    wait_for(lambda: all((folder / f"{name}.pid").exists() for name in names))
-    return child, [int((folder / f"{name}.pid").read_text()) for name in names]
+    tools = [folder / f"{name}.pid" for name in names if not name.startswith("--")]
+    wait_for(lambda: all(tool.exists() for tool in tools))
+    return child, [int(tool.read_text()) for tool in tools]
 
 
 def wait_for(condition: object) -> None:
@@ -59,6 +60,27 @@ def test_a_signal_ends_tools_and_removes_roots(tmp_path: Path, names: list[str],
     assert os.listdir(tmp_path / "roots") == []
     wait_for(lambda: all(is_gone(tool) for tool in tools))
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
+
+
+def test_sigterm_unwinds_what_was_made_around_the_build(tmp_path: Path) -> None:
+    """And then ends the process by the signal, as without any handler."""
+    child, tools = start(tmp_path, ["--around", "one", "two"])
+    assert len(os.listdir(tmp_path / "roots")) == 3
+    child.terminate()
+    _, errors = child.communicate(timeout=30)
+    assert (child.returncode, errors) == (-signal.SIGTERM, b"")
+    assert os.listdir(tmp_path / "roots") == []
+    wait_for(lambda: all(is_gone(tool) for tool in tools))
+
+
+def test_a_second_sigterm_does_not_wait(tmp_path: Path) -> None:
+    child, tools = start(tmp_path, ["--stuck", "one"])
+    child.terminate()
+    wait_for(lambda: (tmp_path / "stuck").exists())
+    child.terminate()
+    child.communicate(timeout=30)
+    assert child.returncode == -signal.SIGTERM
+    wait_for(lambda: all(is_gone(tool) for tool in tools))
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
