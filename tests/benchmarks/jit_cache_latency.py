@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""How long a fresh process takes from a filled persistent cache to a kernel that can be called.
+
+    python tests/benchmarks/jit_cache_latency.py --cache-root DIR [--runs N] [--output FILE] [--peers FOLDER]
+
+The first child process fills the cache and is not measured. Every further child is a measurement: it must hit a READY
+entry, build nothing and bypass nothing, or the benchmark fails. `latency` is the time of the first warmup and load:
+capture, identity, lookup, restore; not the start of Python, imports before it, tensors or runs. Beside it, in the same
+run and taking turns with it: the floor (reading and hashing the same files, starting Python, importing NumPy), what the
+process takes from `import pypto` to the callable, repeated calls above the bare C call, and two peers. Peers (JAX's
+persistent compilation cache and numba's `cache=True`) are measured when `--peers` names a virtual environment that has
+them; with `--install-peers` it is made. 100 ms is a target and nothing fails for being slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+_CALLS = 2000
+
+_PEERS = {
+    "jax": """
+import os, time
+import jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_compilation_cache_dir", os.environ["PEER_CACHE"])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+x = np.zeros((16, 64), np.float32)
+started = time.perf_counter_ns()
+f = jax.jit(lambda x, factor: x * factor).lower(x, 2.0).compile()
+took = time.perf_counter_ns() - started
+""",
+    "numba": """
+import time
+import numba, numpy as np
+@numba.njit(["void(float32[:,::1], float32, float32[:,::1])"], cache=True)
+def scaled(x, factor, out):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] * factor
+""",
+}
+# numba compiles, or loads, when the decorator runs; what it takes is the time of that statement.
+_PEERS["numba"] = _PEERS["numba"].replace("@numba", "started = time.perf_counter_ns()\n@numba") + (
+    "took = time.perf_counter_ns() - started\n"
+)
+
+
+def child(cache_root: str, calls: bool) -> dict[str, Any]:
+    """One process: what it took, step by step, in nanoseconds."""
+    clock = time.perf_counter_ns
+    began = clock()
+    import pypto
+
+    imported = clock()
+    import latency_kernel
+
+    from pypto.runtime import RunConfig
+
+    config = RunConfig(cache_config=pypto.CacheConfig(enabled=True, root=cache_root))
+    ready = clock()
+    kernel = latency_kernel.scaled.warmup(config=config)
+    warm = clock()
+    program = kernel.load()
+    done = clock()
+    stats = pypto.cache_stats()
+    record = {
+        "pid": os.getpid(),
+        "latency_ns": done - ready,
+        "warmup_ns": warm - ready,
+        "load_ns": done - warm,
+        "lookup_ns": stats.lookup_ns,
+        "import_pypto_ns": imported - began,
+        "import_kernel_ns": ready - imported,
+        "import_to_callable_ns": done - began,
+        "directory": str(kernel.binary_dir),
+        "counters": {
+            name: getattr(stats, name)
+            for name in ("requests", "ready_hits", "misses", "generation_builds", "binary_builds", "bypasses")
+        },
+    }
+    # Once more in the same process, with nothing left to import: the work alone.
+    again = clock()
+    _forget()
+    latency_kernel.scaled.warmup(config=config).load()
+    record["work_ns"] = clock() - again
+    if calls:
+        record["calls"] = _calls(latency_kernel.scaled, program, config)
+    return record
+
+
+def _forget() -> None:
+    """What a new process would not know, as far as requests keep it."""
+    from pypto.jit import flow, request
+
+    flow._objects.clear()
+    request._environments._latest = None
+
+
+def _calls(function: Any, program: Any, config: Any) -> dict[str, float]:
+    """Nanoseconds of one repeated call: of the JIT function, of the loaded program, and of the C function alone."""
+    import numpy as np
+
+    from pypto.runtime.arguments import bind
+
+    x = np.ones((16, 64), np.float32)
+    out = np.zeros_like(x)
+    bound = bind(program.config.entry, program.config.params, (x, 2.0, out))
+    run, arguments = program._orchestration.run, bound.c_arguments
+
+    def best(call: Any) -> float:
+        times = []
+        for _ in range(_CALLS):
+            at = time.perf_counter_ns()
+            call()
+            times.append(time.perf_counter_ns() - at)
+        return statistics.median(times)
+
+    return {
+        "jit_ns": best(lambda: function(x, 2.0, out, config=config)),
+        "program_ns": best(lambda: program(x, 2.0, out)),
+        "bare_ns": best(lambda: run(arguments, threads=0)),
+    }
+
+
+def floor(directory: str) -> int:
+    """Nanoseconds of reading and hashing every file of an entry."""
+    started = time.perf_counter_ns()
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                hashlib.sha256(file.read()).hexdigest()
+    return time.perf_counter_ns() - started
+
+
+def _spawn(arguments: Sequence[str], python: str = sys.executable, **environment: str) -> tuple[str, int]:
+    """Standard output of a child and how long it took with its start and end, in nanoseconds."""
+    started = time.perf_counter_ns()
+    done = subprocess.run(
+        [python, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    took = time.perf_counter_ns() - started
+    if done.returncode != 0:
+        raise SystemExit(f"a child process failed:\n{done.stderr}")
+    return done.stdout, took
+
+
+def _measured(cache_root: str, calls: bool) -> dict[str, Any]:
+    text, took = _spawn([__file__, "--child", "--cache-root", cache_root, *(["--calls"] if calls else [])])
+    record: dict[str, Any] = json.loads(text)
+    record["process_ns"] = took
+    counters = record["counters"]
+    if counters["ready_hits"] != 1:
+        raise SystemExit(f"a measuring process did not hit a READY entry: {counters}")
+    if counters["generation_builds"] or counters["binary_builds"] or counters["bypasses"]:
+        raise SystemExit(f"a measuring process built or bypassed: {counters}")
+    return record
+
+
+def _peer(name: str, python: str, cache: Path) -> dict[str, int]:
+    """One process of a peer: compile or load alone, and with its imports."""
+    (cache / name).mkdir(parents=True, exist_ok=True)
+    script = cache / f"{name}_peer.py"
+    code = f"import time\nbegan = time.perf_counter_ns()\n{_PEERS[name]}\nprint(took, time.perf_counter_ns() - began)\n"
+    if not script.exists():
+        # numba keys its cache on the file's time.
+        script.write_text(code)
+    text, process = _spawn([str(script)], python, PEER_CACHE=str(cache / name), NUMBA_CACHE_DIR=str(cache / name))
+    latency, with_imports = map(int, text.split())
+    return {"latency_ns": latency, "import_to_callable_ns": with_imports, "process_ns": process}
+
+
+def _install_peers(folder: Path) -> str:
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([str(python), "-m", "pip", "install", "-q", "jax", "numba"], check=True)
+    return str(python)
+
+
+def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
+    """Everything, the kinds taking turns."""
+    _spawn([__file__, "--child", "--cache-root", cache_root])
+    measurements: list[dict[str, Any]] = []
+    floors: dict[str, list[int]] = {"read_and_hash_ns": [], "python_ns": [], "python_numpy_ns": []}
+    peer_times: dict[str, list[dict[str, int]]] = {name: [] for name in _PEERS} if peers else {}
+    cache = Path(cache_root).absolute().with_name(f"{Path(cache_root).name}-peers")
+    for name in peer_times:
+        _peer(name, str(peers), cache)
+    for number in range(runs):
+        measurements.append(_measured(cache_root, number == 0))
+        text, _ = _spawn([__file__, "--floor", measurements[-1]["directory"], "--cache-root", cache_root])
+        floors["read_and_hash_ns"].append(int(text))
+        floors["python_ns"].append(_spawn(["-c", "pass"])[1])
+        floors["python_numpy_ns"].append(_spawn(["-c", "import numpy"])[1])
+        for name, times in peer_times.items():
+            times.append(_peer(name, str(peers), cache))
+    return {
+        "schema_version": 1,
+        "runs": runs,
+        "measurements": measurements,
+        "floor": floors,
+        "peers": peer_times,
+        "summary": summary(measurements, floors, peer_times),
+    }
+
+
+def summary(
+    measurements: Sequence[Mapping[str, Any]],
+    floors: Mapping[str, Sequence[int]],
+    peers: Mapping[str, Sequence[Mapping[str, int]]],
+) -> dict[str, float]:
+    """The smallest of each figure, in milliseconds: what the machine can do when nothing disturbs it."""
+
+    def least(values: Sequence[float]) -> float:
+        return round(min(values) / 1e6, 3)
+
+    names = ("latency", "warmup", "load", "lookup", "work", "import_pypto", "import_kernel", "import_to_callable")
+    found = {f"{name}_ms": least([m[f"{name}_ns"] for m in measurements]) for name in (*names, "process")}
+    found.update({name.replace("_ns", "_ms"): least(values) for name, values in floors.items()})
+    found["import_to_callable_over_numpy"] = round(found["process_ms"] / found["python_numpy_ms"], 2)
+    calls = measurements[0].get("calls", {})
+    found.update({name.replace("_ns", "_us"): round(value / 1e3, 2) for name, value in calls.items()})
+    for name, times in peers.items():
+        for figure in ("latency", "import_to_callable", "process"):
+            found[f"{name}_{figure}_ms"] = least([each[f"{figure}_ns"] for each in times])
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cache-root", required=True, metavar="DIR", help="cache to fill and to hit")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="measuring processes (default 5)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON file to write; default: standard output")
+    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="virtual environment with jax and numba")
+    parser.add_argument("--install-peers", action="store_true", help="install the peers into --peers first")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--calls", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--floor", metavar="DIR", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        sys.path.insert(0, str(_HERE))
+        print(json.dumps(child(options.cache_root, options.calls)))
+        return 0
+    if options.floor:
+        print(floor(options.floor))
+        return 0
+    if options.runs < 1:
+        parser.error("--runs is 1 or more")
+    peers = None
+    if options.peers is not None:
+        peers = _install_peers(options.peers) if options.install_peers else str(options.peers / "bin" / "python")
+    report = measure(os.path.abspath(options.cache_root), options.runs, peers)
+    if options.output is None:
+        print(json.dumps(report, indent=2))
+    else:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(report, indent=2) + "\n")
+        for name, value in report["summary"].items():
+            print(f"{name:32} {value}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
