@@ -122,11 +122,13 @@ class _Printer:
         elif op.name == "scf.yield":
             self.copies(self.plan.at_end.get(block), op)
         elif op.name == "tensor.dim":
-            self.values.numbers[op.result] = windows[op.operands[0]].dims[op.attrs["axis"]]
+            self.values.numbers[op.result] = windows[op.operands[0]].length(op.attrs["axis"])
         elif op.name == "tensor.view":
             rank = op.attrs["rank"]
             numbers = [self.number(v) for v in op.operands[1:]]
-            windows[op.result] = windows[op.operands[0]].view(numbers[:rank], numbers[rank:])
+            windows[op.result] = windows[op.operands[0]].view(
+                numbers[:rank], numbers[rank:], op.attrs.get("dropped", ())
+            )
         elif op.name != "scf.return":
             raise IRError(f"not supported: {op.name} inside a kernel", op.loc)
 

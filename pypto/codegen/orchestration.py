@@ -98,10 +98,18 @@ class _Printer:
             rank = op.attrs["rank"]
             numbers = [self.text(v, op) for v in op.operands[1:]]
             name = self.fresh("t")
+            dropped = ", ".join(map(str, op.attrs.get("dropped", ())))
             self.line(
                 f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}"
-                f".view({{{', '.join(numbers[:rank])}}}, {{{', '.join(numbers[rank:])}}});"
+                f".view({{{', '.join(numbers[:rank])}}}, {{{', '.join(numbers[rank:])}}})"
+                f"{f'.without({{{dropped}}})' if dropped else ''};"
             )
+            self.names[op.result] = name
+        elif op.name == "tensor.read":
+            cpp = scalars.cpp_type(op.result.type.dtype) if isinstance(op.result.type, ScalarType) else ""
+            indices = ", ".join(self.text(v, op) for v in op.operands[1:])
+            name = self.fresh("n")
+            self.line(f"const {cpp} {name} = {self.text(op.operands[0], op)}.element<{cpp}>({{{indices}}});")
             self.names[op.result] = name
         elif op.name == "func.call":
             self.submit(op)

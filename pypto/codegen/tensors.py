@@ -24,6 +24,8 @@ class TensorWindow:
         offsets: where it begins in the parameter, per axis.
         dims: its lengths.
         strides: of the parameter, in elements.
+        order: the parameter's axes in the order of the fields above, those that a view dropped first.
+        hidden: how many were dropped.
     """
 
     param: int
@@ -31,11 +33,29 @@ class TensorWindow:
     offsets: tuple[Expr, ...]
     dims: tuple[Expr, ...]
     strides: tuple[Expr, ...]
+    order: tuple[int, ...]
+    hidden: int = 0
 
-    def view(self, offsets: Sequence[Expr], sizes: Sequence[Expr]) -> TensorWindow:
-        """A block of this block."""
-        moved = tuple(binary("add", a, b) for a, b in zip(self.offsets, offsets, strict=True))
-        return replace(self, offsets=moved, dims=tuple(sizes))
+    def length(self, axis: int) -> Expr:
+        """The length of an axis that is left."""
+        return self.dims[self.hidden + axis]
+
+    def view(self, offsets: Sequence[Expr], sizes: Sequence[Expr], dropped: Sequence[int] = ()) -> TensorWindow:
+        """A block of this block; axes that are dropped go to the front and keep their place."""
+        zeros: list[Expr] = [Const(0, INDEX)] * self.hidden
+        ones: list[Expr] = [Const(1, INDEX)] * self.hidden
+        moved = tuple(binary("add", a, b) for a, b in zip(self.offsets, [*zeros, *offsets], strict=True))
+        lengths = (*ones, *sizes)
+        gone = {self.hidden + axis for axis in dropped} | set(range(self.hidden))
+        axes = sorted(range(len(moved)), key=lambda axis: axis not in gone)
+        return replace(
+            self,
+            offsets=tuple(moved[a] for a in axes),
+            dims=tuple(lengths[a] for a in axes),
+            strides=tuple(self.strides[a] for a in axes),
+            order=tuple(self.order[a] for a in axes),
+            hidden=len(gone),
+        )
 
 
 @dataclass(frozen=True)
@@ -97,7 +117,8 @@ def task_arguments(function: Function) -> TaskArguments:
                 else:
                     strides[axis] = binary("mul", dims[axis + 1], strides[axis + 1])
             zeros: tuple[Expr, ...] = (Const(0, INDEX),) * type.rank
-            windows.append(TensorWindow(len(windows), type.dtype, zeros, tuple(dims), tuple(strides)))
+            order = tuple(range(type.rank))
+            windows.append(TensorWindow(len(windows), type.dtype, zeros, tuple(dims), tuple(strides), order))
             pointers.append(index)
         else:
             raise IRError(

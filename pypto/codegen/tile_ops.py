@@ -190,7 +190,9 @@ class TileOps:
         shifted = [binary("add", o, s) for o, s in zip(window.offsets, starts, strict=True)]
         whole = self.values.arguments.window(window.param)
         # A view may itself reach outside of its tensor.
-        held = [(starts, window.dims)] if window == whole else [(starts, window.dims), (shifted, whole.dims)]
+        held = [(starts, window.dims)]
+        if window != whole:
+            held.append((shifted, tuple(whole.dims[axis] for axis in window.order)))
         for firsts, dims in held:
             for first, extent, dim in zip(firsts, extents, dims, strict=True):
                 self.text.require(_ZERO, first, None, message)

@@ -89,11 +89,17 @@ class Builder:
         return self.value("tensor.create", dims, hint, (TensorType(tuple(shape), dtype),))
 
     def view(
-        self, tensor: Value, offsets: Sequence[int | Value], sizes: Sequence[int | Value], hint: str = "view"
+        self,
+        tensor: Value,
+        offsets: Sequence[int | Value],
+        sizes: Sequence[int | Value],
+        hint: str = "view",
+        dropped: tuple[int, ...] = (),
     ) -> Value:
-        """A window of a tensor."""
+        """A window of a tensor, without the axes that are dropped."""
         numbers = [self.index(n) for n in (*offsets, *sizes)]
-        return self.value("tensor.view", (tensor, *numbers), hint, rank=len(offsets))
+        attrs: dict[str, Any] = {"dropped": dropped} if dropped else {}
+        return self.value("tensor.view", (tensor, *numbers), hint, rank=len(offsets), **attrs)
 
     def load(
         self,

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from pypto.language.ops import parallel as parallel
     from pypto.language.ops import pipeline as pipeline
     from pypto.language.ops import range as range
+    from pypto.language.ops import read as read
     from pypto.language.ops import recip as recip
     from pypto.language.ops import relu as relu
     from pypto.language.ops import reshape as reshape
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from pypto.language.ops import transpose as transpose
     from pypto.language.ops import unroll as unroll
     from pypto.language.ops import while_ as while_
+    from pypto.language.ops import write as write
     from pypto.language.ops import yield_ as yield_
 
     Mem = MemorySpace
@@ -183,6 +185,8 @@ _HOMES = {
         "full",
         "create_tensor",
         "assemble",
+        "read",
+        "write",
         "batch_matmul",
         "concat",
         "range",

@@ -40,8 +40,6 @@ NOT_SUPPORTED = frozenset(
         "shls",
         "shr",
         "shrs",
-        "read",
-        "write",
         "gather_row",
         "scatter_update",
         "sort32",

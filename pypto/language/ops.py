@@ -283,6 +283,16 @@ def store(tile: Any, offsets: Any, output_tensor: Any, shapes: Any = None, *, at
 
 
 @operation
+def read(src: Any, offset: Any) -> Any:
+    """One element of an input of the entry, as a scalar; read on the host while tasks are put together."""
+
+
+@operation
+def write(dst: Any, offset: Any, value: Any) -> Any:
+    """Write one number into a tensor, on a core; gives the tensor."""
+
+
+@operation
 def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
     """Write a tile or tensor into a tensor at an offset; gives the tensor."""
 

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
-from pypto.ir.types import INDEX, ScalarType, TensorType, Type
+from pypto.ir.types import (
+    BF16,
+    BOOL,
+    FP16,
+    FP32,
+    INDEX,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    ScalarType,
+    TensorType,
+    Type,
+)
 from pypto.ir.values import constant_of, simplified
 
 MAX_RANK = 5
@@ -43,7 +59,36 @@ def _view(call: Call) -> tuple[Type, ...]:
             raise call.error(f"the size {size} of axis {axis} must be positive")
         if isinstance(size, int) and isinstance(dim, int) and size + (start or 0) > dim:
             raise call.error(f"axis {axis} ends at {size + int(start or 0)}, but the tensor has {dim} there")
-    return (TensorType(shape, base.dtype, is_view=True),)
+    dropped = call.attrs.get("dropped", ())
+    for axis in dropped:
+        if not 0 <= axis < rank or shape[axis] != 1:
+            raise call.error(f"only axes of length 1 can be dropped, not axis {axis}")
+    if rank - 1 in dropped or len(dropped) != len(set(dropped)):
+        raise call.error("the last axis cannot be dropped: its elements have to lie side by side")
+    return (TensorType(tuple(d for a, d in enumerate(shape) if a not in dropped), base.dtype, is_view=True),)
+
+
+# What a number that is read from a tensor is computed with.
+READ_AS = {
+    **{t: FP32 for t in (FP32, FP16, BF16)},
+    **{t: INT32 for t in (INT8, INT16, INT32, UINT8, UINT16)},
+    INT64: INT64,
+    UINT32: INT64,
+    BOOL: BOOL,
+}
+
+
+def _read(call: Call) -> tuple[Type, ...]:
+    tensor = call.tensor(0)
+    if len(call.operands) != 1 + tensor.rank:
+        raise call.error(f"needs {tensor.rank} indices for {tensor}, got {len(call.operands) - 1}")
+    if tensor.dtype not in READ_AS:
+        raise call.error(f"elements of {tensor.dtype} cannot be read as numbers")
+    for axis, (index, dim) in enumerate(zip(call.operands[1:], tensor.shape, strict=True)):
+        place = constant_of(index)
+        if isinstance(place, int) and (place < 0 or (isinstance(dim, int) and place >= dim)):
+            raise call.error(f"index {place} is outside axis {axis} of length {dim}")
+    return (ScalarType(READ_AS[tensor.dtype]),)
 
 
 register(OpDef("tensor.create", (Operand("dims", Kind.INDEX, variadic=True),), _create, incore=False, entry=True))
@@ -53,7 +98,17 @@ register(
         "tensor.view",
         (Operand("tensor", Kind.TENSOR), Operand("numbers", Kind.INDEX, variadic=True)),
         _view,
-        (Attr("rank", int),),
+        (Attr("rank", int), Attr("dropped", tuple, required=False)),
+        entry=True,
+    )
+)
+# One element, on the host while tasks are put together.
+register(
+    OpDef(
+        "tensor.read",
+        (Operand("tensor", Kind.TENSOR), Operand("indices", Kind.INDEX, variadic=True)),
+        _read,
+        incore=False,
         entry=True,
     )
 )

@@ -14,7 +14,7 @@ from pypto.ir.ops.registry import all_definitions
 from pypto.ir.ops.tile_compute import CAST_MODES
 from pypto.ir.types import BOOL, INDEX, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Valid
 from pypto.ir.values import simplified
-from pypto.language.parsing import arrays, compile_time
+from pypto.language.parsing import arrays, compile_time, elements
 from pypto.language.parsing.elementwise import apply_binary, binary_tiles, fold, negate, scalar_operand
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
@@ -135,7 +135,7 @@ _NOT_YET: dict[str, Any] = {
     "manual_dep": False,
     "init_value": None,
 }
-_HAVE = {("load", "shapes"), ("matmul", "out_dtype")}
+_HAVE = {("load", "shapes"), ("matmul", "out_dtype"), ("slice", "drop_dims"), ("load", "clamp")}
 _SCRATCH = frozenset({"tmp", "tmp_tile"})
 
 
@@ -266,8 +266,23 @@ def load_window(
         raise frame.error(f"{bound.label}: a tile has two dimensions; the leading sizes must be 1, got {sizes}", place)
     rows, cols = (1, *sizes)[-2:]
     valid = frame.valid_shape(bound["valid_shape"], (rows, cols), rank, bound.place("valid_shape"))
+    if bound.models.get("clamp"):
+        valid = _clamped(frame, tensor, offsets, valid, bound.node)
     with frame.at(bound.node):
         return frame.builder.load(tensor, offsets, (rows, cols), valid, memory)
+
+
+def _clamped(
+    frame: Frame, tensor: Value, offsets: list[Value], valid: tuple[Valid, Valid], node: ast.AST
+) -> tuple[Valid, Valid]:
+    """Valid lengths that end where the tensor ends."""
+    dims = frame.dims(tensor, node)
+    lengths: list[Valid] = []
+    for length, offset, dim in zip(valid, [0, *offsets][-2:], [1, *dims][-2:], strict=True):
+        rest = apply_binary(frame, "sub", dim, simplified(offset) if isinstance(offset, Value) else offset, node)
+        shorter = apply_binary(frame, "min", rest, length, node)
+        lengths.append(simplified(shorter) if isinstance(shorter, Value) else shorter)
+    return lengths[0], lengths[1]
 
 
 def _store(frame: Frame, bound: Bound) -> Model:
@@ -428,7 +443,23 @@ def _slice(frame: Frame, bound: Bound) -> Model:
         raise frame.error(f"{bound.label}: shape must be a list of {rank} sizes, not {describe(sizes)}", bound.node)
     values = [frame.index(m, bound.node, f"{bound.label}: a size") for m in sizes]
     with frame.at(bound.node):
-        return frame.builder.view(tensor, offsets, values, hint=tensor.name)
+        return frame.builder.view(tensor, offsets, values, tensor.name, _dropped(frame, bound, values))
+
+
+def _dropped(frame: Frame, bound: Bound, sizes: list[Value]) -> tuple[int, ...]:
+    """The axes that a slice leaves out."""
+    model = bound["drop_dims"]
+    if model is None:
+        return ()
+    axes = model if isinstance(model, tuple) else (model,)
+    place, found = bound.place("drop_dims"), []
+    for axis in axes:
+        number = frame.known(axis, place, f"{bound.label}: an axis")
+        number += len(sizes) if number < 0 else 0
+        if not 0 <= number < len(sizes) or simplified(sizes[number]) != 1:
+            raise frame.error(f"{bound.label}: only axes of size 1 can be dropped, not axis {number}", place)
+        found.append(number)
+    return tuple(sorted(found))
 
 
 def slice_tile(
@@ -525,6 +556,8 @@ _HANDLERS: dict[str, Handler] = {
     "set_validshape": _set_validshape,
     "const": _const,
     "assemble": _assemble,
+    "read": elements.read_call,
+    "write": elements.write_call,
     "dim": _dim,
     "static_assert": compile_time.static_assert,
     "cond": _cond,

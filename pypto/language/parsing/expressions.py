@@ -12,7 +12,7 @@ from pypto.ir.nodes import Block, FunctionKind, Value
 from pypto.ir.types import BOOL, DType, DynDim, TileType
 from pypto.ir.values import difference
 from pypto.language.errors import KernelNameError
-from pypto.language.parsing import calls
+from pypto.language.parsing import calls, elements
 from pypto.language.parsing.elementwise import apply_binary, negate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
@@ -359,11 +359,13 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Model:
     if isinstance(base, tuple):
         return _item(frame, base, node)
     if is_tensor(base):
-        offsets, sizes = window(frame, base, node)
+        offsets, sizes, dropped = window(frame, base, node)
+        if len(dropped) == len(sizes):
+            return elements.read(frame, base, offsets, node)
         with frame.at(node):
-            return frame.builder.view(base, offsets, sizes, hint=base.name)
+            return frame.builder.view(base, offsets, sizes, base.name, dropped)
     if is_tile(base):
-        offsets, sizes = window(frame, base, node)
+        offsets, sizes, _ = window(frame, base, node)
         shape = [frame.known(s, node, "the size of a slice of a tile") for s in sizes]
         return calls.slice_tile(frame, base, (shape[0], shape[1]), (offsets[0], offsets[1]), None, node)
     raise frame.error(f"{describe(base)} has no elements", node)
@@ -378,14 +380,18 @@ def _item(frame: Frame, base: tuple[Model, ...], node: ast.Subscript) -> Model:
     return base[index]
 
 
-def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value], list[int | Value]]:
-    """Offsets and sizes of ``base[lower:upper, ...]``; sizes are numbers where they can be known."""
+def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value], list[int | Value], tuple[int, ...]]:
+    """Offsets and sizes of ``base[lower:upper, ...]``, and the axes with a single index.
+
+    Sizes are numbers where they can be known.
+    """
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     dims: tuple[Model, ...] = base.type.shape if isinstance(base.type, TileType) else frame.dims(base, node)
     if len(parts) > len(dims):
         raise frame.error(f"{describe(base)} has {len(dims)} dimensions, not {len(parts)}", node)
     offsets: list[Value] = []
     sizes: list[int | Value] = []
+    dropped: list[int] = []
     for axis, dim in enumerate(dims):
         part = parts[axis] if axis < len(parts) else None
         if part is None:
@@ -393,9 +399,8 @@ def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value],
         elif isinstance(part, ast.Slice):
             interval = _interval(frame, part)
         else:
-            raise frame.error(
-                "a single element is not supported in a subscript; write i:i+1 to keep the dimension", part
-            )
+            dropped.append(axis)
+            interval = elements.single(frame, evaluate(frame, part), dim, part)
         place = part if part is not None else node
         lower = 0 if interval.lower is None else interval.lower
         upper = dim if interval.upper is None else interval.upper
@@ -409,7 +414,11 @@ def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value],
             raise frame.error("the slice is empty", place)
         offsets.append(start)
         sizes.append(frame.op("arith.sub", [end, start], place).result if size is None else size)
-    return offsets, sizes
+    if dropped and len(dropped) < len(dims) and len(dims) - 1 in dropped and is_tensor(base):
+        raise frame.error(
+            "the last dimension cannot be dropped; write i:i+1 to keep it, or index all dimensions", parts[-1]
+        )
+    return offsets, sizes, tuple(dropped)
 
 
 def _interval(frame: Frame, node: ast.Slice) -> Interval:

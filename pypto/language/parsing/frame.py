@@ -37,6 +37,7 @@ class Frame:
         env: what each name stands for at the current point.
         in_scope: whether the current point is inside a ``pl.at`` of an entry.
         whole: whether operations work on whole tensors of any size here, instead of on tiles.
+        core_values: what loops and branches inside of scopes make, by identity.
         outer: the block of the entry in which the current scope stands.
         caller: for a function that is spliced: where it is called.
         directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
@@ -52,6 +53,7 @@ class Frame:
         self.in_scope = False
         self.whole = False
         self.outer: Block | None = None
+        self.core_values: set[int] = set()
         self.caller: Frame | None = None
         self.directions: dict[int, Direction] = {}
 
@@ -66,7 +68,7 @@ class Frame:
         """A frame for the body of another function that becomes part of this one, at this point."""
         inner = Frame(self.program, source, self.function, self.builder)
         inner.in_scope, inner.whole, inner.outer = self.in_scope, self.whole, self.outer
-        inner.caller, inner.directions = self, self.directions
+        inner.caller, inner.directions, inner.core_values = self, self.directions, self.core_values
         return inner
 
     def callers(self) -> Iterator[Frame]:

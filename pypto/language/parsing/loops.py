@@ -105,6 +105,8 @@ def parse_for(statements: Statements, node: ast.For) -> None:
 
     def parse_turn(args: list[Value], turn: Callable[[], list[Value]]) -> list[Block]:
         body = Block([Value(name, ScalarType(INDEX)), *args])
+        if frame.on_core:
+            frame.core_values.update(id(arg) for arg in body.args)
         frame.env[name] = body.args[0]
         with frame.builder.inside(body):
             frame.op("scf.yield", turn(), node)
@@ -298,6 +300,8 @@ def _carry(
             arg.owner = region
     with frame.at(node):
         made = frame.builder.op(op, [*operands, *inits], attrs, regions=regions)
+    if frame.on_core:
+        frame.core_values.add(id(made))
     _forget(statements, loop, outside, names, local)
     for name, arg, result in zip(names, args, made.results, strict=True):
         result.name, result.type = name, arg.type

@@ -9,7 +9,7 @@ from pypto.ir.nodes import Block, Direction, FunctionKind, Value
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import same_value
 from pypto.language.annotations import Level
-from pypto.language.parsing import arrays, calls, loops, scopes
+from pypto.language.parsing import arrays, calls, elements, loops, scopes
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
@@ -124,15 +124,28 @@ class Statements:
         if not frame.whole:
             frame.need_core("an assignment to a tensor", node)
         frame.check_writes(tensor, target)
+        if (is_number(model) or is_scalar(model)) and not frame.whole:
+            offsets, sizes, dropped = window(frame, tensor, target)
+            if len(dropped) == len(sizes):
+                elements.write(frame, tensor, offsets, model, node)
+                return
         if frame.whole:
             if is_number(model) or is_scalar(model):
                 raise frame.error("a tensor is assigned tensors; make one with pl.full", node)
-            offsets, sizes = window(frame, tensor, target)
+            offsets, sizes, dropped = window(frame, tensor, target)
+            if dropped:
+                tensor = self._narrowed(tensor, offsets, sizes, dropped, target)
+                sizes = list(frame.dims(tensor, target))
+                offsets = [frame.index(0, target, "an offset") for _ in sizes]
             arrays.assign(frame, tensor, offsets, sizes, model, node)
             return
         if is_number(model) or is_scalar(model):
             raise frame.error("a tensor is assigned tiles; make one with pl.full", node)
-        offsets, sizes = window(frame, tensor, target)
+        offsets, sizes, dropped = window(frame, tensor, target)
+        if dropped:
+            tensor = self._narrowed(tensor, offsets, sizes, dropped, target)
+            sizes = [s for axis, s in enumerate(sizes) if axis not in dropped]
+            offsets = [frame.index(0, target, "an offset") for _ in sizes]
         tile = frame.tile(model, node, "the assigned value")
         valid = tile.type.valid if isinstance(tile.type, TileType) else ()
         lengths = (1,) * (len(sizes) - 2) + (valid if len(sizes) > 1 else valid[1:])
@@ -145,6 +158,15 @@ class Statements:
                 )
         with frame.at(node):
             frame.builder.store(tile, tensor, offsets)
+
+    def _narrowed(
+        self, tensor: Value, offsets: list[Value], sizes: Sequence[Model], dropped: tuple[int, ...], node: ast.AST
+    ) -> Value:
+        """The part of a tensor that a subscript with single indices names."""
+        if len(dropped) == len(sizes):
+            raise self.frame.error("one element is written with pl.write(tensor, [i, j], value)", node)
+        with self.frame.at(node):
+            return self.frame.builder.view(tensor, offsets, sizes, tensor.name, dropped)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name):
@@ -201,6 +223,8 @@ class Statements:
         types = [values[0].type for _, values in merged]
         with frame.at(node):
             made = frame.builder.op("scf.if", [chosen], types=types, regions=[block for block, _ in branches])
+        if frame.on_core:
+            frame.core_values.add(id(made))
         for (name, values), result in zip(merged, made.results, strict=True):
             result.name = name
             if is_tensor(result):

@@ -136,8 +136,11 @@ class _Run:
             return np.full(operands, np.nan)
         if name == "dim":
             return operands[0].shape[op.attrs["axis"]]
+        if name == "read":
+            return operands[0][tuple(operands[1:])]
         rank = op.attrs["rank"]
-        return operands[0][_window(operands[1 : rank + 1], operands[rank + 1 :])]
+        part = operands[0][_window(operands[1 : rank + 1], operands[rank + 1 :])]
+        return part.reshape([s for a, s in enumerate(part.shape) if a not in op.attrs.get("dropped", ())])
 
     def tile(self, op: Op, name: str, operands: list[Any], values: dict[int, Any]) -> list[Any]:
         type = op.results[0].type if op.results else None

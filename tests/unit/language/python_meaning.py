@@ -21,11 +21,12 @@ class Array:
     def shape(self) -> tuple[int, ...]:
         return self.values.shape
 
-    def __getitem__(self, key: Any) -> Array:
-        return Array(self.values[key])
+    def __getitem__(self, key: Any) -> Any:
+        part = self.values[key]
+        return Array(part) if isinstance(part, np.ndarray) else part
 
     def __setitem__(self, key: Any, value: Array) -> None:
-        self.values[key] = value.values
+        self.values[key] = plain(value)
 
     def __neg__(self) -> Array:
         return Array(-self.values)
@@ -105,6 +106,16 @@ class Language:
     @staticmethod
     def store(tile: Array, offsets: list[int], tensor: Array) -> Array:
         tensor.values[tuple(slice(o, o + s) for o, s in zip(offsets, tile.shape, strict=True))] = tile.values
+        return tensor
+
+    @staticmethod
+    def read(tensor: Array, indices: list[int]) -> float:
+        value: float = tensor.values[tuple(indices)]
+        return value
+
+    @staticmethod
+    def write(tensor: Array, indices: list[int], value: float) -> Array:
+        tensor.values[tuple(indices)] = value
         return tensor
 
     @classmethod

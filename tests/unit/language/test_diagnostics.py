@@ -238,7 +238,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "empty slice": (KernelTypeError, in_incore("out[:] = a[⟦5:5⟧, :]"), "the slice is empty"),
     "negative bound": (KernelTypeError, in_incore("out[:] = a[⟦-5:⟧, :]"), "count from the start"),
     "slice with a step": (KernelTypeError, in_incore("out[:] = a[⟦0:64:2⟧, :]"), "a slice with a step"),
-    "single element": (KernelTypeError, in_incore("y = a[⟦3⟧, :]"), "write i:i+1 to keep the dimension"),
+    "single element": (KernelTypeError, in_incore("y = a[:, ⟦3⟧]"), "write i:i+1 to keep it"),
     "too many dimensions": (KernelTypeError, in_incore("y = ⟦a[:, :, :]⟧"), "has 2 dimensions, not 3"),
     "slice of run-time size as a tile": (
         KernelTypeError,

@@ -112,7 +112,11 @@ def test_leading_dimensions() -> None:
 
 
 def test_one_dimension() -> None:
-    text = "@entry\ndef main(a: pl.Tensor, out: pl.Out[pl.Tensor]):\n    " + SCOPE + "        out[:] = a * 2.0 + a\n    return out\n"
+    text = (
+        "@entry\ndef main(a: pl.Tensor, out: pl.Out[pl.Tensor]):\n    "
+        + SCOPE
+        + "        out[:] = a * 2.0 + a\n    return out\n"
+    )
     program = lower(collect(module(text)["main"]), {name: ArgSpec(pl_fp32(), (100_000,)) for name in ("a", "out")})
     values = {"a": np.arange(100_000.0), "out": np.zeros(100_000)}
     run(program, values)

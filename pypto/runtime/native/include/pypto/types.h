@@ -1,9 +1,11 @@
 // Element types and tensor handles.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -107,7 +109,60 @@ class Tensor {
     return result;
   }
 
+  // The same elements without some axes of length 1, given in ascending order.
+  Tensor without(std::initializer_list<int> axes) const {
+    Tensor result = *this;
+    result.rank_ = 0;
+    for (int axis = 0; axis < rank_; ++axis) {
+      if (std::find(axes.begin(), axes.end(), axis) != axes.end()) {
+        if (dim(axis) != 1) throw Error("axis " + std::to_string(axis) + " is longer than 1 and cannot be dropped");
+        continue;
+      }
+      result.shape_[result.rank_] = shape_[axis];
+      result.strides_[result.rank_++] = strides_[axis];
+    }
+    for (int axis = result.rank_; axis < rank_; ++axis) result.shape_[axis] = result.strides_[axis] = 0;
+    return result;
+  }
+
+  // One element as a number. Only for tensors that no task writes.
+  template <class T>
+  T element(std::initializer_list<int64_t> indices) const {
+    if (static_cast<int>(indices.size()) != rank_) throw Error("an element needs one index per axis");
+    int64_t place = 0;
+    for (int axis = 0; axis < rank_; ++axis) {
+      const int64_t index = indices.begin()[axis];
+      if (index < 0 || index >= shape_[axis])
+        throw Error("pl.read of element " + std::to_string(index) + " of an axis of length " +
+                    std::to_string(shape_[axis]));
+      place += index * strides_[axis];
+    }
+    const std::byte* at = data_ + place * size_of(dtype_);
+    switch (dtype_) {
+      case DType::FP32: return static_cast<T>(load<float>(at));
+      case DType::FP16: return static_cast<T>(static_cast<float>(load<_Float16>(at)));
+      case DType::BF16: return static_cast<T>(__builtin_bit_cast(float, static_cast<uint32_t>(load<uint16_t>(at)) << 16));
+      case DType::INT8: return static_cast<T>(load<int8_t>(at));
+      case DType::INT16: return static_cast<T>(load<int16_t>(at));
+      case DType::INT32: return static_cast<T>(load<int32_t>(at));
+      case DType::INT64: return static_cast<T>(load<int64_t>(at));
+      case DType::UINT8: return static_cast<T>(load<uint8_t>(at));
+      case DType::UINT16: return static_cast<T>(load<uint16_t>(at));
+      case DType::UINT32: return static_cast<T>(load<uint32_t>(at));
+      case DType::UINT64: return static_cast<T>(load<uint64_t>(at));
+      case DType::BOOL: return static_cast<T>(load<uint8_t>(at) != 0);
+    }
+    throw Error("unknown element type");
+  }
+
  private:
+  template <class S>
+  static S load(const std::byte* at) {
+    S value;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+
   int checked_axis(int axis) const {
     if (axis < 0 || axis >= rank_)
       throw Error("axis " + std::to_string(axis) + " of a tensor of rank " + std::to_string(rank_));
