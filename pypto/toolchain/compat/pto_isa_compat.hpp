@@ -31,11 +31,6 @@ struct Max {
     template <class T> T first(T x) const { return x; }
     template <class T> T operator()(T a, T b) const { return a < b ? b : a; }
 };
-struct Min {
-    template <class T> T first(T x) const { return x; }
-    template <class T> T operator()(T a, T b) const { return b < a ? b : a; }
-};
-
 }  // namespace pypto_compat
 
 template <class D, class S> inline void TROWSUM(D &d, S &s)
@@ -48,12 +43,6 @@ template <class D, class S> inline void TROWMAX(D &d, S &s)
 {
     if constexpr (D::Rows == S::Rows) TROWMAX(d, s, s);
     else pypto_compat::reduce_rows(d, s, pypto_compat::Max{});
-}
-
-template <class D, class S> inline void PYPTO_ROWMIN(D &d, S &s, S &scratch)
-{
-    if constexpr (D::Rows == S::Rows) TROWMIN(d, s, scratch);
-    else pypto_compat::reduce_rows(d, s, pypto_compat::Min{});
 }
 
 // Transposition of the valid part; the headers' TTRANS wants valid sizes that are known alike on both sides.

@@ -16,9 +16,11 @@ from generated import Library, compile_all
 
 
 @pytest.fixture(scope="session")
-def library(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The compiled kernels."""
+def library(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Library:
+    """The compiled kernels that the chosen tests need."""
     from test_generated_kernels import CASES, windows_of_views
 
-    functions = [*(case.function() for case in CASES), windows_of_views()]
-    return compile_all(functions, toolchain, tmp_path_factory.mktemp("kernels"))
+    parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    chosen = {p["case"].name for p in parameters if "case" in p}
+    functions = [case.function() for case in CASES if case.name in chosen or case.name == "shapes_FP32"]
+    return compile_all([*functions, windows_of_views()], toolchain, tmp_path_factory.mktemp("kernels"))
