@@ -24,7 +24,7 @@ def device_inputs(selection: HostSelection, settings: IdentitySettings, probes: 
         compilers = {role: identify_gcc(entry, selection, probes) for role, entry in selection.compilers().items()}
         cann = identify_cann(selection.cann_root()) if selection.execution_mode == "device" else None
         if settings.policy == "content":
-            return _by_content(compilers, cann, selection, probes)
+            return _by_content(compilers, cann, selection, settings, probes)
         return _by_build(compilers, cann, selection, settings, probes)
     except Unidentified as error:
         return ComponentInputs(unavailable_reason=str(error))
@@ -54,17 +54,17 @@ def _by_build(
 
 
 def _by_content(
-    compilers: dict[str, Gcc], cann: Cann | None, selection: HostSelection, probes: Probes
+    compilers: dict[str, Gcc], cann: Cann | None, selection: HostSelection, settings: IdentitySettings, probes: Probes
 ) -> ComponentInputs:
     files = _gcc_inventory(compilers, selection, probes)
     reported = None
     if cann is not None:
         # The build speaks for CANN's own files, never for those of the host's system that its programs load.
         files += _outside(cann, probes)
-        if cann.build is None:
-            files.append(cann.root)
-        else:
+        if cann.build is not None:
             reported = "=".join(cann.build)
+        if cann.build is None or settings.strict:
+            files.append(cann.root)
     record: DeviceContentRecord = {
         "entries": {role: gcc.entry for role, gcc in compilers.items()},
         "flags": list(selection.flags),

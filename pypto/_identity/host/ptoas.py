@@ -24,7 +24,7 @@ def ptoas_inputs(selection: HostSelection, settings: IdentitySettings, probes: P
     try:
         path, root = selection.ptoas()
         if settings.policy == "content":
-            return _by_version(path, root, selection, probes)
+            return _by_version(path, root, settings, probes)
         return _by_build(path, root, selection, settings, probes)
     except Unidentified as error:
         return ComponentInputs(unavailable_reason=str(error))
@@ -54,14 +54,17 @@ def _by_build(
     return ComponentInputs(roots=tuple(map(ContentRoot, roots)), evidence=dict(record), unavailable_reason=None)
 
 
-def _by_version(path: str, root: str | None, selection: HostSelection, probes: Probes) -> ComponentInputs:
-    """What the installation says about itself, else its content. Rests on the official release being unmodified."""
+def _by_version(path: str, root: str | None, settings: IdentitySettings, probes: Probes) -> ComponentInputs:
+    """What the installation says about itself, else (or when strict, too) its content.
+
+    The version alone rests on the official release being unmodified.
+    """
     installation = None
     if root is None and not is_elf(path):
         installation = _Installation(read_launcher(path), probes, whole=True)
     (answer,) = probes([[path, "--version"]])
-    if answer.status == 0 and answer.stdout:
-        version = answer.stdout.decode("utf-8", "surrogateescape")
+    version = answer.stdout.decode("utf-8", "surrogateescape") if answer.status == 0 else ""
+    if version and not settings.strict:
         return ComponentInputs(reported_version=version, unavailable_reason=None)
     if installation is not None:
         files = installation.files(probes)
@@ -73,7 +76,9 @@ def _by_version(path: str, root: str | None, selection: HostSelection, probes: P
             raise Unidentified(f"the ptoas launcher {path} is not supported: it names no ELF interpreter")
         files = closure([os.path.realpath(interpreter)], probes)
     files += [root] if root is not None else []
-    return ComponentInputs(roots=tuple(map(ContentRoot, files)), unavailable_reason=None)
+    return ComponentInputs(
+        roots=tuple(map(ContentRoot, files)), reported_version=version or None, unavailable_reason=None
+    )
 
 
 class _Installation:
