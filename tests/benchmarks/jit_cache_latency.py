@@ -18,13 +18,13 @@ import argparse
 import hashlib
 import json
 import os
-import statistics
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _HERE = Path(__file__).resolve().parent
 _CALLS = 2000
@@ -125,7 +125,7 @@ def _calls(function: Any, program: Any, config: Any) -> dict[str, float]:
             at = time.perf_counter_ns()
             call()
             times.append(time.perf_counter_ns() - at)
-        return statistics.median(times)
+        return min(times)
 
     return {
         "jit_ns": best(lambda: function(x, 2.0, out, config=config)),
@@ -144,22 +144,34 @@ def floor(directory: str) -> int:
     return time.perf_counter_ns() - started
 
 
-def _spawn(arguments: Sequence[str], python: str = sys.executable, **environment: str) -> tuple[str, int]:
-    """Standard output of a child and how long it took with its start and end, in nanoseconds."""
-    started = time.perf_counter_ns()
+class Spent(NamedTuple):
+    """What a child process took with its start and end, in nanoseconds: on the clock, and of the processors."""
+
+    clock: int
+    cpu: int
+
+
+def _spawn(arguments: Sequence[str], python: str = sys.executable, **environment: str) -> tuple[str, Spent]:
+    """Standard output of a child, and what it took."""
+    cpu, started = _cpu(), time.perf_counter_ns()
     done = subprocess.run(
         [python, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
-    took = time.perf_counter_ns() - started
+    took = Spent(time.perf_counter_ns() - started, _cpu() - cpu)
     if done.returncode != 0:
         raise SystemExit(f"a child process failed:\n{done.stderr}")
     return done.stdout, took
 
 
+def _cpu() -> int:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((used.ru_utime + used.ru_stime) * 1e9)
+
+
 def _measured(cache_root: str, calls: bool) -> dict[str, Any]:
     text, took = _spawn([__file__, "--child", "--cache-root", cache_root, *(["--calls"] if calls else [])])
     record: dict[str, Any] = json.loads(text)
-    record["process_ns"] = took
+    record["process_ns"], record["process_cpu_ns"] = took
     counters = record["counters"]
     if counters["ready_hits"] != 1:
         raise SystemExit(f"a measuring process did not hit a READY entry: {counters}")
@@ -178,7 +190,12 @@ def _peer(name: str, python: str, cache: Path) -> dict[str, int]:
         script.write_text(code)
     text, process = _spawn([str(script)], python, PEER_CACHE=str(cache / name), NUMBA_CACHE_DIR=str(cache / name))
     latency, with_imports = map(int, text.split())
-    return {"latency_ns": latency, "import_to_callable_ns": with_imports, "process_ns": process}
+    return {
+        "latency_ns": latency,
+        "import_to_callable_ns": with_imports,
+        "process_ns": process.clock,
+        "process_cpu_ns": process.cpu,
+    }
 
 
 def _install_peers(folder: Path) -> str:
@@ -193,7 +210,7 @@ def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
     """Everything, the kinds taking turns."""
     _spawn([__file__, "--child", "--cache-root", cache_root])
     measurements: list[dict[str, Any]] = []
-    floors: dict[str, list[int]] = {"read_and_hash_ns": [], "python_ns": [], "python_numpy_ns": []}
+    floors: dict[str, list[int]] = {"read_and_hash_ns": []}
     peer_times: dict[str, list[dict[str, int]]] = {name: [] for name in _PEERS} if peers else {}
     cache = Path(cache_root).absolute().with_name(f"{Path(cache_root).name}-peers")
     for name in peer_times:
@@ -202,8 +219,10 @@ def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
         measurements.append(_measured(cache_root, number == 0))
         text, _ = _spawn([__file__, "--floor", measurements[-1]["directory"], "--cache-root", cache_root])
         floors["read_and_hash_ns"].append(int(text))
-        floors["python_ns"].append(_spawn(["-c", "pass"])[1])
-        floors["python_numpy_ns"].append(_spawn(["-c", "import numpy"])[1])
+        for what, code in (("python", "pass"), ("python_numpy", "import numpy")):
+            spent = _spawn(["-c", code])[1]
+            floors.setdefault(f"{what}_ns", []).append(spent.clock)
+            floors.setdefault(f"{what}_cpu_ns", []).append(spent.cpu)
         for name, times in peer_times.items():
             times.append(_peer(name, str(peers), cache))
     return {
@@ -227,13 +246,16 @@ def summary(
         return round(min(values) / 1e6, 3)
 
     names = ("latency", "warmup", "load", "lookup", "work", "import_pypto", "import_kernel", "import_to_callable")
-    found = {f"{name}_ms": least([m[f"{name}_ns"] for m in measurements]) for name in (*names, "process")}
+    found = {
+        f"{name}_ms": least([m[f"{name}_ns"] for m in measurements]) for name in (*names, "process", "process_cpu")
+    }
     found.update({name.replace("_ns", "_ms"): least(values) for name, values in floors.items()})
-    found["import_to_callable_over_numpy"] = round(found["process_ms"] / found["python_numpy_ms"], 2)
+    for kind in ("", "_cpu"):
+        found[f"process{kind}_over_numpy"] = round(found[f"process{kind}_ms"] / found[f"python_numpy{kind}_ms"], 2)
     calls = measurements[0].get("calls", {})
     found.update({name.replace("_ns", "_us"): round(value / 1e3, 2) for name, value in calls.items()})
     for name, times in peers.items():
-        for figure in ("latency", "import_to_callable", "process"):
+        for figure in ("latency", "import_to_callable", "process", "process_cpu"):
             found[f"{name}_{figure}_ms"] = least([each[f"{figure}_ns"] for each in times])
     return found
 
