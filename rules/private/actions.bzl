@@ -1,5 +1,6 @@
 """The actions that build a kernel: each runs one step of `pypto`, so Bazel adds no compile logic of its own."""
 
+load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//rules/private:action_python.bzl", "ActionPythonInfo")
 
 STEP_ATTRS = {
@@ -8,6 +9,11 @@ STEP_ATTRS = {
         allow_single_file = True,
         cfg = "exec",
         doc = "The program that checks the files of a library.",
+    ),
+    "_persistent_workers": attr.label(
+        default = Label("//rules:persistent_workers"),
+        providers = [BuildSettingInfo],
+        doc = "Whether the steps run in a persistent worker, and with which protocol.",
     ),
     "_pypto": attr.label(
         default = Label("//pypto"),
@@ -37,6 +43,12 @@ STEP_ATTRS = {
         allow_single_file = True,
         cfg = "exec",
         doc = "The program that checks a bundle.",
+    ),
+    "_worker": attr.label(
+        default = Label("//rules/private:worker.py"),
+        allow_single_file = True,
+        cfg = "exec",
+        doc = "The persistent form of the program that starts a step.",
     ),
 }
 
@@ -90,21 +102,34 @@ def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], t
     start = ctx.actions.args()
     start.add_all(_PYTHON_FLAGS)
     start.add(ctx.file._step)
-    start.add_all(step)
+    what = ctx.actions.args()
+    what.add_all(step)
+
+    # A worker takes what to do from the file; the command line is the same without one.
+    for words in (what, arguments):
+        words.set_param_file_format("multiline")
+        words.use_param_file("@%s", use_always = True)
+    protocol = ctx.attr._persistent_workers[BuildSettingInfo].value
+    requirements = _REQUIREMENTS | (_OF_THIS_MACHINE if [1 for tool in tools if tool.folder] else {})
+    if protocol != "off":
+        requirements = requirements | {"requires-worker-protocol": protocol, "supports-workers": "1"}
     ctx.actions.run(
         executable = python.interpreter,
-        arguments = [start, arguments],
+        arguments = [start, what, arguments],
         env = _ENVIRONMENT,
-        execution_requirements = _REQUIREMENTS | (_OF_THIS_MACHINE if [1 for tool in tools if tool.folder] else {}),
-        inputs = depset(
-            [ctx.file._step],
-            transitive = [python.files, ctx.attr._pypto[DefaultInfo].default_runfiles.files] + inputs,
-        ),
+        execution_requirements = requirements,
+        inputs = depset(transitive = inputs),
         mnemonic = mnemonic,
         outputs = outputs,
         progress_message = message + " %{label}",
         resource_set = resource_set,
         toolchain = toolchain,
+
+        # As tools they are part of a worker's key: another pypto is another worker.
+        tools = [depset(
+            [ctx.file._step, ctx.file._worker],
+            transitive = [python.files, ctx.attr._pypto[DefaultInfo].default_runfiles.files],
+        )],
     )
 
 def _add_folder(arguments, option, tool, prefix = ""):

@@ -176,7 +176,7 @@ def test_every_semantic_cache_setting_has_a_flag(checkout: Workspace) -> None:
     listed = checkout.run("query", 'kind("(string|bool)_flag", //rules:all)', stdout_only=True).succeeded()
     flags = {line.removeprefix("//rules:") for line in listed.output.split()}
     # What a bundle is for is no environment variable: RunConfig says it in a JIT call.
-    settings = flags - {"backend_type", "execution_mode"}
+    settings = flags - {"backend_type", "execution_mode", "persistent_workers"}
     assert {f"PYPTO_{flag.upper()}" for flag in settings} == semantic
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,6 +119,17 @@ def copy_checkout(target: Path) -> Path:
     if modules.exists():
         shutil.copy2(modules, target / modules.name)
     return target
+
+
+def load_program(path: str, name: str | None = None) -> ModuleType:
+    """A Python file of this checkout that is in no package, as a module."""
+    name = name or Path(path).stem
+    spec = importlib.util.spec_from_file_location(name, ROOT / path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Explains which tools a build would use: ``doctor PLAN``. Fetches nothing; exit status 1 when a kernel cannot be built."""
+"""Explains which tools a build would use: ``doctor PLAN``. Fetches nothing; exits with 1 when no kernel can be built."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def main() -> int:
     mode = plan["execution_mode"]
     needed = [name for name in SETS if name != "cann" or mode == "device"]
     missing = [name for name in needed if not resolved[name]]
-    print(f"\nkernels for {mode}: {'cannot be built, for want of ' + ', '.join(missing) if missing else 'can be built'}")
+    verdict = f"cannot be built, for want of {', '.join(missing)}" if missing else "can be built"
+    print(f"\nkernels for {mode}: {verdict}")
     return 1 if missing else 0
 
 

@@ -1,8 +1,8 @@
 """Looks at one tool set as it is installed on this machine: ``probe.py SET --into DIR [--path PATH] [--revision REV]``.
 
-Writes the set's record to ``DIR/set.json`` and prints one JSON object: ``version``, ``folder`` (where the tools lie; empty
-when everything was copied to DIR) and ``watch`` (files that say when the installation is another one). When something is
-missing, everything that is missing is said at once.
+Writes the set's record to ``DIR/set.json`` and prints one JSON object: ``version``, ``folder`` (where the tools lie;
+empty when everything was copied to DIR) and ``watch`` (files that say when the installation is another one). When
+something is missing, everything that is missing is said at once.
 """
 
 from __future__ import annotations
@@ -130,14 +130,13 @@ def gcc(into: Path, path: str, revision: str) -> Found:
             libraries.append((printed[1:], False, hashlib.sha256(Path(printed).read_bytes()).hexdigest()))
     listing = [(tool.path, True, tool.sha256) for tool in tools.values()] + libraries + listed(root, inside)
     facts = {"local": "1", "machine": run([driver, "-dumpmachine"], environment)[1].strip()}
-    record = ToolSet(
-        "gcc", version, local_lock("gcc", facts), listing_digest(listing), len(listing), 0, tools, tuple(inside), (), facts
-    )
+    tree = listing_digest(listing)
+    record = ToolSet("gcc", version, local_lock("gcc", facts), tree, len(listing), 0, tools, tuple(inside), (), facts)
     return Found(record, "/", tuple(programs.values()))
 
 
-# Where the three generations of ptoas have the program: a launcher script of the shell, the program itself, and a launcher
-# beside an interpreter of its own.
+# Where the three generations of ptoas have the program: a launcher script of the shell, the program itself, and a
+# launcher beside an interpreter of its own.
 PTOAS_LAYOUTS = (("ptoas.sh", "bundled interpreter"), ("ptoas", "shell launcher"), ("bin/ptoas", "program"))
 
 
@@ -201,7 +200,8 @@ def isa(into: Path, path: str, revision: str) -> Found:
         pin = f'pto_isa.local(path = "{path}", revision = "{head}")'
         raise NotFound(what, needed, ["revision of pto_isa.local"], [f"{revision!r} is no full revision"], pin)
     if head != revision:
-        raise NotFound(what, needed, [f"{path} at {revision}"], [f"{head} is checked out"], f"git -C {path} checkout {revision}")
+        checkout = f"git -C {path} checkout {revision}"
+        raise NotFound(what, needed, [f"{path} at {revision}"], [f"{head} is checked out"], checkout)
     changed = run([*git, "status", "--porcelain", "--", "include"])[1].splitlines()
     if changed:
         found = [f"{len(changed)} changed files:", *(line[3:] for line in changed[:10])]
