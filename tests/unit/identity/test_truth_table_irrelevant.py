@@ -10,7 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -107,9 +108,11 @@ def make_place(folder: Path) -> Place:
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Process:
-    folder = tmp_path_factory.mktemp("place")
-    return Process(make_place(folder / "one"))
+def base() -> Iterator[Process]:
+    # Not in pytest's own folder, which other users cannot enter.
+    with tempfile.TemporaryDirectory(prefix="pypto-test-") as folder:
+        os.chmod(folder, 0o755)
+        yield Process(make_place(Path(folder, "one")))
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +129,10 @@ def pythons() -> list[str]:
     return [path for path in dict.fromkeys(found) if path is not None and _runs(path)]
 
 
-def _runs(path: str, user: int | None = None) -> bool:
+def _runs(path: str, program: str = "", user: int | None = None) -> bool:
+    argv = [path, "-c", program]
     try:
-        return subprocess.run([path, "-c", ""], cwd="/", user=user, capture_output=True, check=False).returncode == 0
+        return subprocess.run(argv, cwd="/", user=user, capture_output=True, check=False).returncode == 0
     except OSError:
         return False
 
@@ -160,7 +164,8 @@ def factors(base: Process, other: Place) -> dict[str, Process]:
     }
     made |= {f"interpreter {path}": replace(base, python=(path,)) for path in pythons()}
     if os.geteuid() == 0:
-        theirs = [path for path in pythons() if _runs(path, user=NOBODY)]
+        reads = f"open({str(base.place.descriptor)!r})"
+        theirs = [path for path in pythons() if _runs(path, reads, user=NOBODY)]
         if theirs:
             made["uid"] = replace(base, python=(theirs[0],), user=NOBODY)
         if shutil.which("unshare") and _runs_in_namespace():
@@ -181,8 +186,6 @@ def run_all(processes: dict[str, Process]) -> dict[str, str]:
 
 def test_irrelevant_factors(base: Process, expected: str, tmp_path: Path) -> None:
     """Same descriptor, same digests: from any directory, user, checkout, host and supported Python."""
-    for parent in (base.place.folder.parent, *base.place.folder.parent.parents[:2], *(tmp_path, tmp_path.parent)):
-        parent.chmod(0o755)  # so that another user reaches it
     other = make_place(tmp_path / "two/three")
     made = run_all(factors(base, other))
     assert {name for name, key in made.items() if key != expected} == set()
