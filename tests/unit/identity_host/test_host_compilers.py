@@ -132,6 +132,13 @@ def test_a_helper_that_is_a_script(world: World) -> None:
     assert world.reason("device_toolchain") == f"the GCC helper program {path} is no ELF file"
 
 
+def test_no_version_is_expected(world: World) -> None:
+    """IDB-03: what is there is identified, not judged."""
+    before = world.component("device_toolchain")
+    world.gcc.version = "gcc version 3.4.6 (Ancient)"
+    assert world.component("device_toolchain") != before
+
+
 def test_no_compiler(world: World) -> None:
     (world.bin / "g++").unlink()
     assert world.reason("device_toolchain") == "no program 'g++' on PATH"

@@ -105,7 +105,7 @@ def test_instances_are_independent(world: World, process: HostIdentities) -> Non
 
 
 def test_all_unavailable_components_are_named(world: World) -> None:
-    """INS-22 to INS-26: no digest, no shared key, each with its own reason."""
+    """INS-22 to INS-26, IDB-06: no digest, no shared key, each with its own reason."""
     write(world.bin / "ptoas", "#!/bin/sh\n", executable=True)
     (world.bin / "g++").unlink()
     identity = world.identity()

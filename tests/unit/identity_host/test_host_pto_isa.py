@@ -282,6 +282,13 @@ class TestPin:
         world.choose(pto_isa=PtoIsa(revision="c" * 40))
         assert world.evidence("pto_isa") == {"pin": "c" * 40}
 
+    def test_no_consistency_is_expected(self, world: World) -> None:
+        """IDB-04: the caller's pin and the runtime's may disagree."""
+        write(world.folder / "runtime/pto_isa.pin", "a" * 40)
+        write(world.folder / "runtime/build_version", "1")
+        world.choose(runtime_root=str(world.folder / "runtime"), pto_isa=PtoIsa(revision="c" * 40))
+        assert world.identity().usable
+
     @pytest.mark.parametrize("pin", ["main", "a" * 39, "A" * 40, ""])
     def test_incomplete_pins(self, world: World, pin: str) -> None:
         """A branch or a short name may move."""

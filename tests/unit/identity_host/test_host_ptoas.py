@@ -401,7 +401,7 @@ class TestRoot:
         return root
 
     def test_version_is_the_complete_output(self, world: World, root: Path) -> None:
-        """REP-04, REP-05, REP-09, REP-10, IDC-08: not a number parsed out of it; never a proof."""
+        """REP-04 to REP-06, REP-09, REP-10, REP-12, IDC-08: not a number parsed out of it; never a proof."""
         inputs = world.components(CONTENT)["ptoas"]
         assert inputs.reported_version == "ptoas 1.2.3\nLLVM 19.1.7\n"
         assert (inputs.verified_revision, inputs.roots, inputs.evidence) == (None, (), None)
