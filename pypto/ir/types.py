@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Union
 if TYPE_CHECKING:
     from pypto.ir.nodes import Value
 
+MAX_RANK = 5
+"""Most dimensions of a tensor."""
+
 
 @dataclass(frozen=True)
 class DType:

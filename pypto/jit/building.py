@@ -12,8 +12,8 @@ from pypto.build.layout import copy_file, generated_files, read_config, ready_fi
 from pypto.jit.private import private_parent
 from pypto.jit.request import Request
 from pypto.jit.stats import count, timing
-from pypto.runtime._include_scan import UnsupportedArtifactInput
 from pypto.runtime.compiled import CompiledKernel, Origin, ReadyFiles
+from pypto.runtime.errors import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program

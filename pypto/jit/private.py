@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import tempfile
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def new_run_directory(cache_root: Path, name: str) -> Path:
 
     Only when ``build_output`` lies in the cache root its parent has to be made, since its name must not be guessed.
     """
-    unused = f"{name}-run-{secrets.token_hex(8)}"
+    unused = f"{name}-run-{os.urandom(8).hex()}"
     parent = Path(os.path.realpath(_OUTPUT))
     if parent.is_relative_to(os.path.realpath(cache_root)):
         parent = private_parent(cache_root)

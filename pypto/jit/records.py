@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +76,7 @@ def _read(root: Path, digest: str) -> Any:
 
 
 def _write(target: Path, data: bytes) -> None:
-    staging = target.with_name(f".tmp.{secrets.token_hex(8)}")
+    staging = target.with_name(f".tmp.{os.urandom(8).hex()}")
     try:
         staging.write_bytes(data)
         os.replace(staging, target)

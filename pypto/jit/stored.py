@@ -27,8 +27,8 @@ from pypto.jit.records import keep_records
 from pypto.jit.request import Request
 from pypto.jit.stats import count, count_bypass, timing
 from pypto.runtime._artifact_runtime import Promotion, bind_artifact, restore_artifact
-from pypto.runtime._include_scan import UnsupportedArtifactInput
 from pypto.runtime.compiled import CompiledKernel, Origin
+from pypto.runtime.errors import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pypto.ir.nodes import Direction, FunctionKind
-from pypto.ir.ops.tensor import MAX_RANK
-from pypto.ir.types import BF16, BOOL, FP32, INDEX, INT64, DType, DynDim
+from pypto.ir.types import BF16, BOOL, FP32, INDEX, INT64, MAX_RANK, DType, DynDim
 from pypto.language.annotations import (
     DirectedAnnotation,
     Scalar,

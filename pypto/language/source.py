@@ -8,7 +8,6 @@ live function means; the values of outside names are read anew by every :func:`c
 from __future__ import annotations
 
 import ast
-import difflib
 import enum
 import functools
 import linecache
@@ -349,6 +348,8 @@ def _resolve(kernel: KernelSource, name: OutsideName) -> tuple[tuple[str, ...], 
 
 
 def _undefined(kernel: KernelSource, name: OutsideName, root: str) -> CompileError:
+    import difflib
+
     known = [*kernel.function.__code__.co_varnames, *kernel.function.__globals__, *kernel.function.__code__.co_freevars]
     near = difflib.get_close_matches(root, [k for k in known if not k.startswith("__")], n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
@@ -356,6 +357,8 @@ def _undefined(kernel: KernelSource, name: OutsideName, root: str) -> CompileErr
 
 
 def _no_member(kernel: KernelSource, name: OutsideName, length: int, owner: Any) -> CompileError:
+    import difflib
+
     path, member = ".".join(name.path[:length]), name.path[length]
     if getattr(owner, "__name__", "").startswith("pypto.language"):
         from pypto.language.documented import NOT_SUPPORTED

@@ -20,7 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pypto._identity.records import canonical_json, parse_canonical_json
-from pypto.runtime._include_scan import Include, UnsupportedArtifactInput, scan_includes
+from pypto.runtime._include_scan import Include, scan_includes
+from pypto.runtime.errors import UnsupportedArtifactInput
 from pypto.runtime.kernel_config import CONFIG_FILE
 
 __all__ = [

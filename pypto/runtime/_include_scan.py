@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-
-class UnsupportedArtifactInput(ValueError):
-    """A source needs something that cannot be packed into an artifact; it can only be compiled where it stands."""
+from pypto.runtime.errors import UnsupportedArtifactInput
 
 
 @dataclass(frozen=True)

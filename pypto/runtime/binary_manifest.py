@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import platform
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,7 +80,7 @@ def check_loadable(config: KernelConfig, files: Mapping[str, bytes]) -> None:
             f"'{config.entry}' was built for runtime ABI {config.runtime_abi}, this PyPTO speaks {RUNTIME_ABI}; "
             "build it again"
         )
-    here = platform.machine()
+    here = os.uname().machine
     for path in config.binaries:
         built_for = read_shared_object(files[path]).machine
         if built_for != here:

@@ -50,3 +50,7 @@ class SimulatorCheckError(_PlacedError):
     """
 
     signal: int | None = None
+
+
+class UnsupportedArtifactInput(ValueError):
+    """A source needs something that cannot be packed into an artifact; it can only be compiled where it stands."""

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _HERE = Path(__file__).resolve().parent
-_CALLS = 2000
+_CHILD = str(_HERE / "latency_child.py")
 
 _PEERS = {
     "jax": """
@@ -55,83 +55,6 @@ def scaled(x, factor, out):
 _PEERS["numba"] = _PEERS["numba"].replace("@numba", "started = time.perf_counter_ns()\n@numba") + (
     "took = time.perf_counter_ns() - started\n"
 )
-
-
-def child(cache_root: str, calls: bool) -> dict[str, Any]:
-    """One process: what it took, step by step, in nanoseconds."""
-    clock = time.perf_counter_ns
-    began = clock()
-    import pypto
-
-    imported = clock()
-    import latency_kernel
-
-    from pypto.runtime import RunConfig
-
-    config = RunConfig(cache_config=pypto.CacheConfig(enabled=True, root=cache_root))
-    ready = clock()
-    kernel = latency_kernel.scaled.warmup(config=config)
-    warm = clock()
-    program = kernel.load()
-    done = clock()
-    stats = pypto.cache_stats()
-    record = {
-        "pid": os.getpid(),
-        "latency_ns": done - ready,
-        "warmup_ns": warm - ready,
-        "load_ns": done - warm,
-        "lookup_ns": stats.lookup_ns,
-        "import_pypto_ns": imported - began,
-        "import_kernel_ns": ready - imported,
-        "import_to_callable_ns": done - began,
-        "directory": str(kernel.binary_dir),
-        "counters": {
-            name: getattr(stats, name)
-            for name in ("requests", "ready_hits", "misses", "generation_builds", "binary_builds", "bypasses")
-        },
-    }
-    # Once more in the same process, with nothing left to import: the work alone.
-    again = clock()
-    _forget()
-    latency_kernel.scaled.warmup(config=config).load()
-    record["work_ns"] = clock() - again
-    if calls:
-        record["calls"] = _calls(latency_kernel.scaled, program, config)
-    return record
-
-
-def _forget() -> None:
-    """What a new process would not know, as far as requests keep it."""
-    from pypto.jit import flow, request
-
-    flow._objects.clear()
-    request._environments._latest = None
-
-
-def _calls(function: Any, program: Any, config: Any) -> dict[str, float]:
-    """Nanoseconds of one repeated call: of the JIT function, of the loaded program, and of the C function alone."""
-    import numpy as np
-
-    from pypto.runtime.arguments import bind
-
-    x = np.ones((16, 64), np.float32)
-    out = np.zeros_like(x)
-    bound = bind(program.config.entry, program.config.params, (x, 2.0, out))
-    run, arguments = program._orchestration.run, bound.c_arguments
-
-    def best(call: Any) -> float:
-        times = []
-        for _ in range(_CALLS):
-            at = time.perf_counter_ns()
-            call()
-            times.append(time.perf_counter_ns() - at)
-        return min(times)
-
-    return {
-        "jit_ns": best(lambda: function(x, 2.0, out, config=config)),
-        "program_ns": best(lambda: program(x, 2.0, out)),
-        "bare_ns": best(lambda: run(arguments, threads=0)),
-    }
 
 
 def floor(directory: str) -> int:
@@ -169,7 +92,7 @@ def _cpu() -> int:
 
 
 def _measured(cache_root: str, calls: bool) -> dict[str, Any]:
-    text, took = _spawn([__file__, "--child", "--cache-root", cache_root, *(["--calls"] if calls else [])])
+    text, took = _spawn([_CHILD, cache_root, *(["calls"] if calls else [])])
     record: dict[str, Any] = json.loads(text)
     record["process_ns"], record["process_cpu_ns"] = took
     counters = record["counters"]
@@ -208,7 +131,7 @@ def _install_peers(folder: Path) -> str:
 
 def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
     """Everything, the kinds taking turns."""
-    _spawn([__file__, "--child", "--cache-root", cache_root])
+    _spawn([_CHILD, cache_root])
     measurements: list[dict[str, Any]] = []
     floors: dict[str, list[int]] = {"read_and_hash_ns": []}
     peer_times: dict[str, list[dict[str, int]]] = {name: [] for name in _PEERS} if peers else {}
@@ -245,13 +168,14 @@ def summary(
     def least(values: Sequence[float]) -> float:
         return round(min(values) / 1e6, 3)
 
-    names = ("latency", "warmup", "load", "lookup", "work", "import_pypto", "import_kernel", "import_to_callable")
+    names = ("latency", "warmup", "load", "lookup", "import_pypto", "import_kernel", "import_to_callable")
     found = {
         f"{name}_ms": least([m[f"{name}_ns"] for m in measurements]) for name in (*names, "process", "process_cpu")
     }
     found.update({name.replace("_ns", "_ms"): least(values) for name, values in floors.items()})
     for kind in ("", "_cpu"):
         found[f"process{kind}_over_numpy"] = round(found[f"process{kind}_ms"] / found[f"python_numpy{kind}_ms"], 2)
+    found["work_ms"] = least([measurements[0]["work_ns"]])
     calls = measurements[0].get("calls", {})
     found.update({name.replace("_ns", "_us"): round(value / 1e3, 2) for name, value in calls.items()})
     for name, times in peers.items():
@@ -267,14 +191,8 @@ def main() -> int:
     parser.add_argument("--output", type=Path, metavar="FILE", help="JSON file to write; default: standard output")
     parser.add_argument("--peers", type=Path, metavar="FOLDER", help="virtual environment with jax and numba")
     parser.add_argument("--install-peers", action="store_true", help="install the peers into --peers first")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--calls", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--floor", metavar="DIR", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.child:
-        sys.path.insert(0, str(_HERE))
-        print(json.dumps(child(options.cache_root, options.calls)))
-        return 0
     if options.floor:
         print(floor(options.floor))
         return 0

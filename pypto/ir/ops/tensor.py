@@ -13,6 +13,7 @@ from pypto.ir.types import (
     INT16,
     INT32,
     INT64,
+    MAX_RANK,
     UINT8,
     UINT16,
     UINT32,
@@ -21,8 +22,6 @@ from pypto.ir.types import (
     Type,
 )
 from pypto.ir.values import constant_of, simplified
-
-MAX_RANK = 5
 
 
 def _create(call: Call) -> tuple[Type, ...]:

@@ -1,0 +1,94 @@
+"""One process of `jit_cache_latency.py`: what it takes, step by step. Imports nothing before it looks at the clock."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+_CALLS = 2000
+
+
+def child(cache_root: str, calls: bool) -> dict[str, Any]:
+    """One process: what it took, step by step, in nanoseconds."""
+    clock = time.perf_counter_ns
+    began = clock()
+    import pypto
+
+    imported = clock()
+    import latency_kernel
+
+    from pypto.runtime import RunConfig
+
+    config = RunConfig(cache_config=pypto.CacheConfig(enabled=True, root=cache_root))
+    ready = clock()
+    kernel = latency_kernel.scaled.warmup(config=config)
+    warm = clock()
+    program = kernel.load()
+    done = clock()
+    stats = pypto.cache_stats()
+    record = {
+        "pid": os.getpid(),
+        "latency_ns": done - ready,
+        "warmup_ns": warm - ready,
+        "load_ns": done - warm,
+        "lookup_ns": stats.lookup_ns,
+        "import_pypto_ns": imported - began,
+        "import_kernel_ns": ready - imported,
+        "import_to_callable_ns": done - began,
+        "directory": str(kernel.binary_dir),
+        "counters": {
+            name: getattr(stats, name)
+            for name in ("requests", "ready_hits", "misses", "generation_builds", "binary_builds", "bypasses")
+        },
+    }
+    if calls:
+        # Once more in the same process, with nothing left to import: the work alone.
+        again = clock()
+        _forget()
+        latency_kernel.scaled.warmup(config=config).load()
+        record["work_ns"] = clock() - again
+        record["calls"] = _calls(latency_kernel.scaled, program, config)
+    return record
+
+
+def _forget() -> None:
+    """What a new process would not know, as far as requests keep it."""
+    from pypto.jit import flow, request
+
+    flow._objects.clear()
+    request._environments._latest = None
+
+
+def _calls(function: Any, program: Any, config: Any) -> dict[str, float]:
+    """Nanoseconds of one repeated call: of the JIT function, of the loaded program, and of the C function alone."""
+    import numpy as np
+
+    from pypto.runtime.arguments import bind
+
+    x = np.ones((16, 64), np.float32)
+    out = np.zeros_like(x)
+    bound = bind(program.config.entry, program.config.params, (x, 2.0, out))
+    run, arguments = program._orchestration.run, bound.c_arguments
+
+    def best(call: Any) -> float:
+        times = []
+        for _ in range(_CALLS):
+            at = time.perf_counter_ns()
+            call()
+            times.append(time.perf_counter_ns() - at)
+        return min(times)
+
+    return {
+        "jit_ns": best(lambda: function(x, 2.0, out, config=config)),
+        "program_ns": best(lambda: program(x, 2.0, out)),
+        "bare_ns": best(lambda: run(arguments, threads=0)),
+    }
+
+
+if __name__ == "__main__":
+    measured = child(sys.argv[1], "calls" in sys.argv[2:])
+    import json
+
+    print(json.dumps(measured))
