@@ -65,6 +65,13 @@ inline bool is_float(DType dtype) {
 // Kernels compute element offsets in 32 bits, so that no buffer may have more elements than this.
 inline constexpr int64_t kMaxElements = INT32_MAX;
 
+// On AArch64, GCC has _Float16 in C++ from version 13 on, and before that another name for the same numbers.
+#if defined(__aarch64__) && !defined(__clang__) && __GNUC__ < 13
+using Half = __fp16;
+#else
+using Half = _Float16;
+#endif
+
 // A handle of a strided block in global memory. Copying it copies the handle, never the elements.
 class Tensor {
  public:
@@ -140,7 +147,7 @@ class Tensor {
     const std::byte* at = data_ + place * size_of(dtype_);
     switch (dtype_) {
       case DType::FP32: return static_cast<T>(load<float>(at));
-      case DType::FP16: return static_cast<T>(static_cast<float>(load<_Float16>(at)));
+      case DType::FP16: return static_cast<T>(static_cast<float>(load<Half>(at)));
       case DType::BF16: return static_cast<T>(__builtin_bit_cast(float, static_cast<uint32_t>(load<uint16_t>(at)) << 16));
       case DType::INT8: return static_cast<T>(load<int8_t>(at));
       case DType::INT16: return static_cast<T>(load<int16_t>(at));
