@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,19 +94,25 @@ def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
         config = per_call if per_call is not None else _process_default
     if config is None:
         config = _environment_config()
-    root = Path(config.root) if config.root is not None else Path.home() / ".cache" / "pypto" / "jit"
+    root = config.root if config.root is not None else Path.home() / ".cache" / "pypto" / "jit"
     return CachePolicy(
         enabled=config.enabled,
         root=_absolute(root),
         readonly=config.readonly,
-        extra_source_paths=tuple(_absolute(Path(path)) for path in config.extra_source_paths),
+        extra_source_paths=tuple(_absolute(path) for path in config.extra_source_paths),
         extra_fingerprint=config.extra_fingerprint,
         identity=IdentitySettings.from_environment() if config.enabled else DEFAULT_SETTINGS,
     )
 
 
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    text = os.fspath(path)
+    return _joined("/" if os.path.isabs(text) else os.getcwd(), text)
+
+
+@functools.lru_cache(maxsize=64)
+def _joined(folder: str, path: str) -> Path:
+    return Path(os.path.normpath(os.path.join(folder, path)))
 
 
 def _environment_config() -> CacheConfig:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _flights = SingleFlight()
 _objects: dict[Hashable, CompiledKernel] = {}
 _objects_lock = ForkSafeLock()
+_KEYS = 256
+_latest_tools: tuple[Toolchain, str] | None = None
+_keys: dict[tuple[str, str], ArtifactKey] = {}
 
 
 def obtain(request: Request) -> CompiledKernel:
@@ -85,9 +88,18 @@ def _sealed(request: Request) -> CompiledKernel | None:
 
 def _private(request: Request, toolchain: Toolchain | None) -> CompiledKernel:
     # Tools that were exchanged make another object; their digest is enough, since nothing outlives the process.
-    tools = None if toolchain is None else toolchain.descriptor.digest
+    tools = None if toolchain is None else _digest_of(toolchain)
     name = ("private", tools, *_request_key(request))
     return _known(name) or _in_flight(name, name, lambda: _build_privately(request))
+
+
+def _digest_of(toolchain: Toolchain) -> str:
+    """The digest of the tools in force, which stay one object until their files change."""
+    global _latest_tools
+    latest = _latest_tools
+    if latest is None or latest[0] is not toolchain:
+        _latest_tools = latest = (toolchain, toolchain.descriptor.digest)
+    return latest[1]
 
 
 def _persistent(request: Request, key: ArtifactKey) -> CompiledKernel:
@@ -123,7 +135,17 @@ def artifact_key(request: Request, toolchain: Toolchain | None) -> ArtifactKey:
     if toolchain is None:
         raise IdentityUnavailable("no toolchain is installed; python -m pypto.toolchain install")
     environment = environment_identity(toolchain, request.specialization.options, request.policy.identity)
-    return ArtifactKey(environment, request.application_source_digest, request.specialization_digest)
+    source, specialization = request.application_source_digest, request.specialization_digest
+    name = (source, specialization)
+    # Keys are dear to make and asked for by every call; an environment stays the same object while its files do.
+    latest = _keys.get(name)
+    if latest is not None and latest.environment is environment:
+        return latest
+    made = ArtifactKey(environment, source, specialization)
+    if len(_keys) >= _KEYS:
+        _keys.clear()
+    _keys[name] = made
+    return made
 
 
 def _request_key(request: Request) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from pypto.build.errors import BuildError
@@ -12,6 +12,7 @@ from pypto.language.signature import Signature
 from pypto.language.source import KernelSource, SourceClosure
 
 if TYPE_CHECKING:
+    from pypto.build.specialize import Specialization
     from pypto.ir.nodes import Program
     from pypto.runtime.compiled import CompiledKernel
     from pypto.runtime.config import RunConfig
@@ -25,11 +26,13 @@ class JITFunction(KernelSource):
 
     Attributes:
         latest_digest: the latest source closure and its digest, so that equal requests do not digest it again.
+        specializations: those made already, by what of the samples selects them.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function, FunctionKind.ORCHESTRATION)
         self.latest_digest: tuple[SourceClosure, str] | None = None
+        self.specializations: dict[Hashable, Specialization] = {}
 
     @functools.cached_property
     def signature(self) -> Signature:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pypto.toolchain import Toolchain
 
 _APPLICATION_SCHEMA = 1
+_SPECIALIZATIONS = 256
+_NUMBERS = frozenset({int, float, bool})
 
 
 class IdentityUnavailable(Exception):
@@ -139,7 +141,7 @@ def capture(
     from pypto.runtime.config import RunConfig
 
     if config is None:
-        config = RunConfig()
+        config = _default_config()
     elif not isinstance(config, RunConfig):
         raise TypeError(f"config is a pypto.runtime.RunConfig, got {config!r}")
     for name in ("dump_ptoas_passes", "compile_profiling"):
@@ -159,20 +161,59 @@ def specialization_of(
     function: JITFunction, samples: Sequence[Any], named: Mapping[str, Any], options: CompileOptions
 ) -> Specialization:
     """The specialization of an entry for sample arguments."""
+    name = None if named else _sample_key(samples, options)
+    known = function.specializations.get(name) if name is not None else None
+    if known is not None:
+        return known
     signature = function.signature
-    return specialize(function.qualname, signature.params, sample_tensors(signature, samples, named), options)
+    made = specialize(function.qualname, signature.params, sample_tensors(signature, samples, named), options)
+    if name is not None and len(function.specializations) < _SPECIALIZATIONS:
+        function.specializations[name] = made
+    return made
+
+
+def _sample_key(samples: Sequence[Any], options: CompileOptions) -> Hashable | None:
+    """What of positional samples selects a specialization; ``None`` if that cannot be told by looking at attributes."""
+    key: list[Any] = [options]
+    for value in samples:
+        kind = type(value)
+        if kind in _NUMBERS:
+            key.append(kind)
+            continue
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if type(shape) is not tuple or dtype is None:
+            return None
+        key.append((shape, dtype))
+    name = tuple(key)
+    try:
+        hash(name)
+    except TypeError:
+        return None
+    return name
 
 
 def compile_options(config: RunConfig) -> CompileOptions:
     """The part of a call's settings that changes what is compiled."""
+    return _coerced(config.backend_type, config.execution_mode, config.strategy, config.memory_planner)
+
+
+@functools.lru_cache(maxsize=64)
+def _coerced(backend_type: object, execution_mode: object, strategy: object, memory_planner: object) -> CompileOptions:
     return coerce_options(
         {
-            "backend_type": config.backend_type,
-            "execution_mode": config.execution_mode,
-            "strategy": config.strategy,
-            "memory_planner": config.memory_planner,
+            "backend_type": backend_type,
+            "execution_mode": execution_mode,
+            "strategy": strategy,
+            "memory_planner": memory_planner,
         }
     )
+
+
+@functools.cache
+def _default_config() -> RunConfig:
+    from pypto.runtime.config import RunConfig
+
+    return RunConfig()
 
 
 def environment_identity(

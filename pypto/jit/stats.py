@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from pypto.runtime.forks import ForkSafeLock
@@ -67,27 +67,28 @@ Counter = Literal[
 ]
 
 _lock = ForkSafeLock()
-_current = CacheStats()
+_counters: dict[str, int] = {field.name: 0 for field in fields(CacheStats) if field.name != "last_bypass_reason"}
+_reason: str | None = None
 
 
 def cache_stats() -> CacheStats:
     """Snapshot of this process's counters; touches no disk and resets nothing."""
     with _lock:
-        return _current
+        return CacheStats(**_counters, last_bypass_reason=_reason)
 
 
 def count(counter: Counter, by: int = 1) -> None:
     """Add to one counter."""
-    global _current
     with _lock:
-        _current = replace(_current, **{counter: getattr(_current, counter) + by})
+        _counters[counter] += by
 
 
 def count_bypass(reason: str) -> None:
     """Record one bypass and its reason."""
-    global _current
+    global _reason
     with _lock:
-        _current = replace(_current, bypasses=_current.bypasses + 1, last_bypass_reason=reason)
+        _counters["bypasses"] += 1
+        _reason = reason
 
 
 @contextmanager
