@@ -7,7 +7,7 @@ import re
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
 from pypto.ir.rewrite import blocks, captured, substitute
 from pypto.ir.types import DynDim, ScalarType, TensorType, Type
-from pypto.ir.values import defining_op
+from pypto.ir.values import defining_op, same_value
 
 
 def outline_scopes(program: Program) -> None:
@@ -59,6 +59,11 @@ def _outlined(name: str, scope: Op) -> tuple[Function, list[Value]]:
             constants.append(copy)
             mapping[id(value)] = copy.result
             continue
+        twin = next((v for v in arguments if _same_number(v, value)), None)
+        if twin is not None:
+            # Lengths that are equal in the entry stay equal in the function.
+            mapping[id(value)] = mapping[id(twin)]
+            continue
         param_name = _identifier(value.name, taken)
         inner = Value(param_name, _param_type(param_name, value.type), body)
         params.append(Param(inner, roles.get(id(value), Direction.In)))
@@ -67,6 +72,10 @@ def _outlined(name: str, scope: Op) -> tuple[Function, list[Value]]:
     substitute(body, mapping)
     body.ops = [*constants, *body.ops, Op("scf.return", [], [], {}, [], scope.loc)]
     return Function(name, FunctionKind.INCORE, params, body, loc=scope.loc), arguments
+
+
+def _same_number(a: Value, b: Value) -> bool:
+    return isinstance(a.type, ScalarType) and a.type == b.type and a.type.dtype.is_integer and same_value(a, b)
 
 
 def _identifier(wanted: str, taken: set[str]) -> str:

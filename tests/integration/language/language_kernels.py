@@ -1,0 +1,125 @@
+"""Kernels that use the language in ways that the kernels of the project do not."""
+
+import language_helpers
+
+import pypto.language as pl
+
+M = pl.dynamic("M")
+K = pl.dynamic("K")
+N = pl.dynamic("N")
+S = pl.dynamic("S")
+
+
+@pl.jit.incore
+def step(t: pl.Tensor[[64, 64], pl.FP32], by: float, o: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    o[:] = language_helpers.weights(t, pl.row_max(t)) + by
+
+
+@pl.jit.opaque
+def steps(a, n, p, q):
+    step(a, 0.0, p)
+    while n > 0:
+        step(p, 1.0, q)
+        p, q = q, p
+        n = n - 1
+    for _, (s,) in pl.range(2, init_values=(p,)):
+        t = pl.create_tensor([64, 64], dtype=pl.FP32)
+        step(s, 2.0, t)
+        last = pl.yield_(t)
+    return last
+
+
+@pl.jit
+def control(a: pl.Tensor[[64, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    p = pl.create_tensor([64, 64], dtype=pl.FP32)
+    q = pl.create_tensor([64, 64], dtype=pl.FP32)
+    r = steps(a, n, p, q)
+    z = a
+    if n > 3:
+        z = r
+    with pl.at(level=pl.Level.CORE_GROUP):
+        out[:] = z
+    return out
+
+
+@pl.jit
+def attention(
+    q: pl.Tensor[[16, 64], pl.FP16],
+    k: pl.Tensor[[S, 64], pl.FP16],
+    v: pl.Tensor[[S, 64], pl.FP16],
+    out: pl.Out[pl.Tensor[[16, 64], pl.FP32]],
+):
+    """One scope with products and vector work in a loop that carries tiles."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        query = pl.load(q, [0, 0], [16, 64])
+        high = pl.full([16, 1], pl.FP32, -3.0e38)
+        mass = pl.full([16, 1], pl.FP32, 0.0)
+        total = pl.full([16, 64], pl.FP32, 0.0)
+        for start in pl.range(0, k.shape[0], 32):
+            keys = pl.load(k, [start, 0], [32, 64], clamp=True)
+            values = pl.load(v, [start, 0], [32, 64], valid_shape=[pl.min(k.shape[0] - start, 32), 64])
+            scores = pl.matmul(query, keys, b_trans=True) * 0.125
+            top = pl.maximum(high, pl.row_max(scores))
+            part = language_helpers.weights(scores, top)
+            shrink = pl.exp(high - top)
+            mass = mass * shrink + pl.row_sum(part)
+            total = pl.row_expand_mul(total, shrink) + pl.matmul(pl.cast(part, pl.FP16), values)
+            high = top
+        pl.store(pl.row_expand_div(total, mass), [0, 0], out)
+    return out
+
+
+@pl.jit
+def arrays(
+    a: pl.Tensor[[M, K], pl.FP32],
+    b: pl.Tensor[[K, N], pl.FP32],
+    c: pl.Tensor[[M, N], pl.FP32],
+    out: pl.Out[pl.Tensor[[M, N], pl.FP32]],
+):
+    """Whole tensors of any size."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.matmul(a, b) + c
+        p = language_helpers.weights(t, pl.row_max(t))
+        share = pl.row_expand_div(p, pl.row_sum(p))
+        out[:] = pl.col_expand_sub(share, pl.col_min(share))
+    return out
+
+
+@pl.jit
+def large(
+    a: pl.Tensor[[300, 512], pl.FP16],
+    b: pl.Tensor[[200, 512], pl.FP16],
+    c: pl.Tensor[[300, 200], pl.FP16],
+    out: pl.Out[pl.Tensor[[200, 300], pl.FP32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.matmul(a, b, b_trans=True) + pl.cast(c, pl.FP32)
+        out[:] = pl.transpose(t, 0, 1)
+    return out
+
+
+@pl.jit.incore
+def rows_of_blocks(a: pl.Tensor[[3, 4, 32, 64], pl.FP32], out: pl.Out[pl.Tensor[[32, 64], pl.FP32]]):
+    row = a[:, :, 5, :]
+    for i in pl.range(3):
+        out[i, :] = row[i, 1, :] * 2.0
+
+
+@pl.jit
+def elements(
+    a: pl.Tensor[[3, 4, 32, 64], pl.FP32],
+    f: pl.Tensor[[8], pl.FP16],
+    places: pl.Tensor[[4], pl.INT32],
+    k: int,
+    out: pl.Out[pl.Tensor[[4, 32, 64], pl.FP32]],
+    rows: pl.Out[pl.Tensor[[32, 64], pl.FP32]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        z = pl.slice(a, [1, 1, 32, 64], [k, 2, 0, 0], drop_dims=[0, 1])
+        out[3] = (z + a[places[k], 1, 0:32, :]) * f[3]
+        pl.write(out, [0, 1, 2], 7.5)
+    rows_of_blocks(a, rows)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = rows[0:8, :] + 1.0
+        rows[8:16] = t
+    return out, rows

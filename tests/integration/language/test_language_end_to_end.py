@@ -1,0 +1,84 @@
+"""Control flow, mixed scopes, whole tensors and elements on the simulator, against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import language_kernels as kernels
+import numpy as np
+
+from pypto.runtime.config import RunConfig
+
+EPS32 = 2.0**-24
+EPS16 = 2.0**-11
+
+
+def numbers(seed: int, shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def untouched(*shape: int) -> np.ndarray:
+    return np.full(shape, np.nan, np.float32)
+
+
+def softmax(t: np.ndarray) -> np.ndarray:
+    p = np.exp(t - t.max(1, keepdims=True))
+    return p / p.sum(1, keepdims=True)
+
+
+def test_loops_carry_tensors(checked: RunConfig) -> None:
+    a = numbers(1, (64, 64))
+    for n in (0, 4, 5):
+        out = untouched(64, 64)
+        kernels.control(a, n, out, config=checked)
+        expected = a.astype(np.float64)
+        for by in (0, *[1] * n, 2, 2):
+            expected = np.exp(expected - expected.max(1, keepdims=True)) + by
+        if n <= 3:
+            np.testing.assert_array_equal(out, a)
+        else:
+            assert np.abs(out - expected).max() <= 64 * EPS32 * np.abs(expected).max()
+
+
+def test_scope_of_both_kinds_of_work(checked: RunConfig) -> None:
+    q = numbers(1, (16, 64), np.float16)
+    for length in (1, 31, 32, 100):
+        k, v = numbers(2, (length, 64), np.float16), numbers(3, (length, 64), np.float16)
+        out = untouched(16, 64)
+        kernels.attention(q, k, v, out, config=checked)
+        expected = softmax(q.astype(np.float64) @ k.T.astype(np.float64) / 8) @ v.astype(np.float64)
+        # Weights are rounded to FP16, and they sum to 1.
+        assert np.abs(out - expected).max() <= EPS16 * float(np.abs(v).max()), length
+
+
+def test_whole_tensors_of_run_time_sizes(checked: RunConfig) -> None:
+    for m, k, n in ((33, 130, 300), (1, 1, 1), (130, 65, 17)):
+        a, b, c, out = numbers(1, (m, k)), numbers(2, (k, n)), numbers(3, (m, n)), untouched(m, n)
+        kernels.arrays(a, b, c, out, config=checked)
+        share = softmax(a.astype(np.float64) @ b + c)
+        # The error of a sum of k products is in the exponent.
+        limit = (k + n) * EPS32 * float(np.abs(a).max() * np.abs(b).max())
+        assert np.abs(out - (share - share.min(0, keepdims=True))).max() <= limit, (m, k, n)
+
+
+def test_large_tensors(checked: RunConfig) -> None:
+    a, b, c = numbers(1, (300, 512), np.float16), numbers(2, (200, 512), np.float16), numbers(3, (300, 200), np.float16)
+    out = untouched(200, 300)
+    kernels.large(a, b, c, out, config=checked)
+    exact = [x.astype(np.float64) for x in (a, b, c)]
+    bound = 512 * EPS32 * (np.abs(exact[0]) @ np.abs(exact[1]).T + np.abs(exact[2])).T
+    assert np.all(np.abs(out - (exact[0] @ exact[1].T + exact[2]).T) <= bound)
+
+
+def test_elements_and_single_indices(checked: RunConfig) -> None:
+    a, f = numbers(1, (3, 4, 32, 64)), numbers(2, (8,), np.float16)
+    out, rows = np.zeros((4, 32, 64), np.float32), np.zeros((32, 64), np.float32)
+    kernels.elements(a, f, np.array([1, 2, 0, 1], np.int32), 1, out, rows, config=checked)
+    expected = np.zeros((4, 32, 64))
+    expected[3] = (a[1, 2].astype(np.float64) + a[2, 1]) * float(f[3])
+    expected[0, 1, 2] = 7.5
+    assert np.abs(out - expected).max() <= 16 * EPS32
+    expected = np.zeros((32, 64))
+    expected[:3] = a[:, 1, 5] * 2.0
+    expected[8:16] = expected[:8] + 1
+    assert np.abs(rows - expected).max() <= 16 * EPS32
