@@ -194,7 +194,7 @@ def generate(ctx, sources, imports, module, entry, import_roots, backend_type, e
         outputs = [generated, request],
     )
 
-def check_sources(ctx, own, sources, imports, checked):
+def check_sources(ctx, own, sources, imports, checked, import_roots = []):
     """Declares the action that checks the files of a library: each must be importable with what a build offers.
 
     Args:
@@ -203,8 +203,10 @@ def check_sources(ctx, own, sources, imports, checked):
       sources: depset of File; they and every module they may import.
       imports: depset of string; `PyInfo.imports` of the library.
       checked: File; written when all is well.
+      import_roots: list of string; folders to import from before all others.
     """
     arguments = ctx.actions.args()
+    arguments.add_all(import_roots, before_each = "--import-root")
     _add_import_roots(ctx, arguments, sources, imports)
     arguments.add("--out", checked)
     arguments.add_all(own)

@@ -77,7 +77,8 @@ def _pypto_bundle_impl(ctx):
             generated = depset([kernel.generated for kernel in kernels]),
             manifest = depset(digests.values() + [file for kernel in kernels for file in (kernel.request, kernel.descriptor)]),
             objects = depset([kernel.ready for kernel in kernels]),
-            _validation = depset(verified),
+            pto = depset(transitive = [target[OutputGroupInfo].pto for targets in ctx.split_attr.kernels.values() for target in targets]),
+            verified = depset(verified),
         ),
         PyptoBundleInfo(
             bundles = bundles,
@@ -129,7 +130,8 @@ def pypto_bundle(name, kernels, backend_types = [], **kwargs):
     for each, `<name>.bundle/Ascend910B` and so on. `<name>.digests/<backend type>` (output group `manifest`) holds the
     digest of each. `bazel run <name>.install -- --root DIR` imports them all into a live store.
 
-    Output groups: `generated`, `cpp` and `objects` of all kernels, `manifest` with their records.
+    Output groups: `generated`, `cpp` and `objects` of all kernels, `manifest` with their records, `verified` (every byte of the
+    bundles checked against their manifests).
 
     Args:
       name: string; the target's name.

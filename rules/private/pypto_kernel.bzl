@@ -2,7 +2,7 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "compile_kernel", "describe", "generate", "seal", "select_pto", "verify")
+load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "check_sources", "compile_kernel", "describe", "generate", "seal", "select_pto", "verify")
 load("//rules/private:identity_settings.bzl", "IDENTITY_ATTRS", "identity_settings")
 load("//rules/private:install.bzl", "install_target")
 load("//rules/private:messages.bzl", "shown_label")
@@ -35,6 +35,7 @@ def _pypto_kernel_impl(ctx):
         [ctx.file.src],
         transitive = [dep[PyInfo].transitive_sources for dep in ctx.attr.deps],
     )
+    imports = depset(transitive = [dep[PyInfo].imports for dep in ctx.attr.deps])
 
     request = ctx.actions.declare_file(name + ".pypto/request.json")
     descriptor = ctx.actions.declare_file(name + ".pypto/toolchain.json")
@@ -45,6 +46,7 @@ def _pypto_kernel_impl(ctx):
     bundle = ctx.actions.declare_directory(name + ".bundle")
     digest = ctx.actions.declare_file(name + ".bundle.digest")
     verified = ctx.actions.declare_file(name + ".pypto/verified")
+    checked = ctx.actions.declare_file(name + ".pypto/checked")
 
     generate(
         ctx,
@@ -53,7 +55,7 @@ def _pypto_kernel_impl(ctx):
         execution_mode = execution_mode,
         generated = generated,
         import_roots = module.import_roots,
-        imports = depset(transitive = [dep[PyInfo].imports for dep in ctx.attr.deps]),
+        imports = imports,
         module = module.name,
         options = ctx.attr.options,
         request = request,
@@ -79,6 +81,7 @@ def _pypto_kernel_impl(ctx):
     )
     seal(ctx, [kernel], descriptor, settings, bundle, digest)
     verify(ctx, bundle, verified)
+    check_sources(ctx, own = [ctx.file.src], sources = sources, imports = imports, checked = checked, import_roots = module.import_roots)
     return [
         DefaultInfo(
             files = depset([bundle]),
@@ -90,7 +93,9 @@ def _pypto_kernel_impl(ctx):
             manifest = depset([digest, request, descriptor]),
             objects = depset([ready]),
             pto = depset([pto]),
-            _validation = depset([verified]),
+            verified = depset([verified]),
+            # Nothing that needs the tools: validations run with every output group, also with `generated`.
+            _validation = depset([checked]),
         ),
         kernel,
         PyptoBundleInfo(
@@ -165,7 +170,8 @@ def pypto_kernel(name, src, **kwargs):
     `bazel run <name>.install -- --root DIR` imports the bundle into a live store.
 
     Output groups: `generated` (what the compiler wrote, readable), `pto` (the assembler's input), `cpp` (its output),
-    `objects` (with the binaries), `manifest` (the bundle's digest, the request record and the toolchain descriptor).
+    `objects` (with the binaries), `manifest` (the bundle's digest, the request record and the toolchain descriptor),
+    `verified` (every byte of the bundle checked against its manifests), `_validation` (the imports of `src`, with every build).
 
     Args:
       name: string; the target's name.

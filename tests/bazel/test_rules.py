@@ -95,6 +95,7 @@ def test_actions_are_closed(checkout: Workspace) -> None:
     actions = json.loads(done.output)["actions"]
     assert sorted(action["mnemonic"] for action in actions) == [
         "PyptoAssemble",
+        "PyptoCheckSources",
         "PyptoCompile",
         "PyptoDescribe",
         "PyptoGenerate",
@@ -125,7 +126,7 @@ def test_output_groups(checkout: Workspace) -> None:
 def test_bundle_for_two_hardware_families(checkout: Workspace) -> None:
     """One directory with a bundle for each family; one test runs the kernel for both; the digests are beside it."""
     checkout.run("test", "//tests/bazel/bundles:shift_test").succeeded()
-    checkout.build("--output_groups=+manifest", "//tests/bazel/bundles:both")
+    checkout.build("--output_groups=+manifest,+verified", "//tests/bazel/bundles:both")
     bundle = checkout.output("tests/bazel/bundles/both.bundle")
     for family in ("Ascend910B", "Ascend950"):
         opened = open_bundle(bundle / family)

@@ -14,7 +14,7 @@ from workspaces import ROOT, TOOL_REPOSITORIES, Workspace, copy_checkout, tree
 # The machine's own compilers and headers, which no action may need.
 COMPILERS = ("bin/c++", "bin/cc", "bin/g++", "bin/gcc", "bin/clang", "bin/as", "bin/ld", "lib/gcc", "include")
 
-STEPS = ["PyptoAssemble", "PyptoCompile", "PyptoDescribe", "PyptoGenerate", "PyptoSeal", "PyptoVerify"]
+STEPS = ["PyptoAssemble", "PyptoCheckSources", "PyptoCompile", "PyptoDescribe", "PyptoGenerate", "PyptoSeal"]
 
 
 def _steps(spawns: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

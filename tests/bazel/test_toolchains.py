@@ -134,7 +134,8 @@ def test_a_toolkit_that_is_not_complete(project: Project, cann: Path, tmp_path: 
     project.use(cann="local()")
     output = project.fails(DEVICE, f"--repo_env=ASCEND_HOME_PATH={broken}", "//:both")
     assert "CANN cannot be used." in output
-    for line in ("needed:     a CANN toolkit", f"looked for: {broken}/bin/ccec", "no bin/ccec", "no <architecture>-linux/"):
+    told = ("needed:     a CANN toolkit", f"looked for: {broken}/bin/ccec", "no bin/ccec", "no <architecture>-linux/")
+    for line in told:
         assert line in output
     assert "no bin/ld.lld" not in output
     output = project.fails(DEVICE, "--repo_env=ASCEND_HOME_PATH=", "//:both")

@@ -15,10 +15,22 @@ def _more(_choice):
         toolchain_type = str(Label("//toolchains/gcc:aarch64_toolchain_type")),
     )]
 
+def _cc(choice):
+    if choice.kind != "download":
+        return []
+    return [declaration(
+        name = "cc_toolchain",
+        exec_compatible_with = LINUX_X86_64,
+        target_compatible_with = LINUX_X86_64,
+        toolchain = "@gcc_download//:cc_toolchain",
+        toolchain_type = "@bazel_tools//tools/cpp:toolchain_type",
+    )]
+
 def _gcc_impl(mctx):
     return tool_set_extension(
         mctx,
         name = "gcc",
+        cc = _cc,
         exec_compatible_with = LINUX_X86_64,
         locked_set = "gcc",
         more = _more,
@@ -31,6 +43,7 @@ gcc = module_extension(
 machine: `path` is the driver; without it the `g++` on PATH), or `wrap` (a target of the user's).
 
 The extension itself reads no host, environment or network. `@gcc_toolchains` holds `toolchain()` declarations; the
-trees behind them are fetched when a build needs them.""",
+trees behind them are fetched when a build needs them. `register_toolchains("@gcc_toolchains//cc:all")` makes the downloaded
+GCC compile C++ for Bazel's own rules, too; nobody gets that without asking.""",
     tag_classes = tags(),
 )

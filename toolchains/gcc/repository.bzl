@@ -6,12 +6,60 @@ load("//toolchains/private:schema.bzl", "fields")
 
 _RULE_FILE = Label("//toolchains/gcc:toolchain.bzl")
 
+# For Bazel's own C++ rules; the registration is in the package `cc` of the hub.
+_CC_TOOLCHAIN = """
+load("@rules_cc//cc/toolchains:cc_toolchain.bzl", "cc_toolchain")
+load({config_file}, "gcc_cc_toolchain_config")
+
+filegroup(
+    name = "all_files",
+    srcs = glob(["root/**", "extra/**"]),
+)
+
+gcc_cc_toolchain_config(
+    name = "cc_toolchain_config",
+    assembler = {assembler},
+    driver = {driver},
+    includes = {includes},
+    libraries = {libraries},
+    linker = {linker},
+)
+
+cc_toolchain(
+    name = "cc_toolchain",
+    all_files = ":all_files",
+    ar_files = ":all_files",
+    as_files = ":all_files",
+    compiler_files = ":all_files",
+    dwp_files = ":all_files",
+    linker_files = ":all_files",
+    objcopy_files = ":all_files",
+    strip_files = ":all_files",
+    toolchain_config = ":cc_toolchain_config",
+    visibility = ["//visibility:public"],
+)
+"""
+
 def _gcc_repository_impl(rctx):
+    version = fetch_tool_set(
+        rctx,
+        "gcc",
+        arguments = ["-B", str(rctx.path(Label("//toolchains/gcc:fetch.py"))), "root", "extra"],
+    )
+    record = json.decode(rctx.read("root/set.json"))
     write_toolchain(
         rctx,
+        more = _CC_TOOLCHAIN.format(
+            assembler = repr(record["tools"]["as"]["path"]),
+            config_file = repr(str(Label("//toolchains/gcc:cc_toolchain_config.bzl"))),
+            driver = repr(record["tools"]["g++"]["path"]),
+            includes = repr(record["includes"]),
+            libraries = repr(record["libraries"]),
+            linker = repr(record["tools"]["ld"]["path"]),
+        ),
         rule_file = _RULE_FILE,
         rule_name = "gcc_toolchain",
-        version = fetch_tool_set(rctx, "gcc"),
+        version = version,
     )
 
 gcc_repository = repository_rule(

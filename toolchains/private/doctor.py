@@ -1,4 +1,4 @@
-"""Explains which tools a build would use: ``doctor PLAN``. Fetches nothing; exits with 1 when no kernel can be built."""
+"""Explains which tools a build would use: ``doctor PLAN``. Fetches nothing; exits with 1 if no kernel can be built."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ _LOCK = Label("//pypto:toolchain/lock.json")
 _WANTED = str(Label("//toolchains:tools_wanted"))
 _IS_DEVICE = str(Label("//rules:is_device"))
 
-def tool_set_extension(mctx, name, locked_set, repositories, exec_compatible_with, more = None):
+def tool_set_extension(mctx, name, locked_set, repositories, exec_compatible_with, more = None, cc = None):
     """Makes the repositories of one tool set.
 
     Args:
@@ -18,6 +18,7 @@ def tool_set_extension(mctx, name, locked_set, repositories, exec_compatible_wit
       repositories: dict of `download` and `local` to repository rules.
       exec_compatible_with: list of strings; constraints of the machine that runs what is downloaded.
       more: function of the choice; returns a list of further declarations for the hub.
+      cc: function of the choice; returns a list of declarations for the hub's package `cc`.
 
     Returns:
       The extension's metadata.
@@ -46,6 +47,7 @@ def tool_set_extension(mctx, name, locked_set, repositories, exec_compatible_wit
         ))
     toolchain_hub(
         name = name + "_toolchains",
+        cc_declarations = cc(choice) if cc else [],
         choice = json.encode({
             "decided_by": choice.decided_by,
             "fields": {key: str(value) if type(value) == "Label" else value for key, value in choice.fields.items() if value},

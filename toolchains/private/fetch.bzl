@@ -36,7 +36,7 @@ def run_python(rctx, what, arguments, quiet = False):
         fail("\npypto could not make {}: {}".format(what, said))
     return result.stdout
 
-def fetch_tool_set(rctx, tool_set):
+def fetch_tool_set(rctx, tool_set, arguments = None):
     """Fetches a tool set of the lock file into `root/`.
 
     `pypto.toolchain` does the work, so that Bazel and `python -m pypto.toolchain install` get the same tree.
@@ -44,6 +44,7 @@ def fetch_tool_set(rctx, tool_set):
     Args:
       rctx: the repository context.
       tool_set: string; the set's name in the lock file.
+      arguments: list of strings; the interpreter's, when another program than pypto's own does it.
 
     Returns:
       The version of the lock entry.
@@ -55,7 +56,7 @@ def fetch_tool_set(rctx, tool_set):
     run_python(
         rctx,
         what = "the tool set '{}'".format(tool_set),
-        arguments = ["-B", "-m", "pypto.toolchain", "fetch-set", tool_set, "--into", "root"],
+        arguments = arguments or ["-B", "-m", "pypto.toolchain", "fetch-set", tool_set, "--into", "root"],
     )
     return version
 

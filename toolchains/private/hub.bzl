@@ -23,19 +23,27 @@ def declaration(name, toolchain, toolchain_type, exec_compatible_with = [], targ
         "toolchain_type": toolchain_type,
     })
 
-def _toolchain_hub_impl(rctx):
-    lines = ["exports_files([\"choice.bzl\", \"choice.json\"])\n"]
-    for text in rctx.attr.declarations:
+def _lines(declarations):
+    lines = []
+    for text in declarations:
         lines.append("toolchain(")
         lines.extend(["    {} = {},".format(name, repr(value)) for name, value in sorted(json.decode(text).items())])
         lines.append(")\n")
-    rctx.file("BUILD.bazel", "\n".join(lines))
+    return lines
+
+def _toolchain_hub_impl(rctx):
+    exported = ["exports_files([\"choice.bzl\", \"choice.json\"])\n"]
+    rctx.file("BUILD.bazel", "\n".join(exported + _lines(rctx.attr.declarations)))
+    rctx.file("cc/BUILD.bazel", "\n".join(_lines(rctx.attr.cc_declarations)))
     rctx.file("choice.json", rctx.attr.choice + "\n")
     rctx.file("choice.bzl", "\"\"\"How the tool set was chosen.\"\"\"\n\nKIND = {}\n".format(repr(json.decode(rctx.attr.choice)["kind"])))
 
 toolchain_hub = repository_rule(
     implementation = _toolchain_hub_impl,
     attrs = {
+        "cc_declarations": attr.string_list(
+            doc = "Toolchains of the package `cc`, which a project registers only if it wants them for its own C++.",
+        ),
         "choice": attr.string(
             mandatory = True,
             doc = "The choice (JSON): `kind`, `decided_by` and the fields of the tag.",

@@ -24,6 +24,7 @@ _ENVIRONMENT = {
 
 _STEPS = {
     "PyptoAssemble": ["pypto.build", "assemble"],
+    "PyptoCheckSources": ["rules/private/check_sources.py"],
     "PyptoCompile": ["pypto.build", "compile"],
     "PyptoDescribe": ["pypto.toolchain", "describe"],
     "PyptoGenerate": ["pypto.build", "generate"],
@@ -89,7 +90,8 @@ def _outputs_test_impl(ctx):
     asserts.equals(env, [kernel.assembled], target[OutputGroupInfo].cpp.to_list())
     asserts.equals(env, [kernel.ready], target[OutputGroupInfo].objects.to_list())
     asserts.equals(env, [_PACKAGE + "/kernel_under_test.pypto/pto"], [file.short_path for file in target[OutputGroupInfo].pto.to_list()])
-    asserts.equals(env, 1, len(target[OutputGroupInfo]._validation.to_list()))
+    asserts.equals(env, [_PACKAGE + "/kernel_under_test.pypto/checked"], [file.short_path for file in target[OutputGroupInfo]._validation.to_list()])
+    asserts.equals(env, [_PACKAGE + "/kernel_under_test.pypto/verified"], [file.short_path for file in target[OutputGroupInfo].verified.to_list()])
     digest = target[PyptoBundleInfo].digests["Ascend910B"]
     asserts.equals(env, _PACKAGE + "/kernel_under_test.bundle.digest", digest.short_path)
     asserts.equals(env, [digest, kernel.request, kernel.descriptor], target[OutputGroupInfo].manifest.to_list())

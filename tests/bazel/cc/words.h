@@ -1,0 +1,3 @@
+#pragma once
+
+extern "C" int count_words(const char* text);
