@@ -59,16 +59,11 @@ class StoredRequest:
         with timing("lookup_ns"):
             store = ArtifactStore(policy.root, policy.readonly)
             ready = self._find_ready(store)
-            generated = None if ready is not None else self._find_generated(store)
-        if ready is not None:
+            restored = None if ready is None else self._restored(store, ready)
+            generated = None if restored is not None else self._find_generated(store)
+        if restored is not None:
             count("ready_hits")
-            return restore_artifact(
-                store,
-                ready,
-                self._run_directory(),
-                specialization=self.request.specialization,
-                locate=self.request.locate,
-            )
+            return restored
         if generated is not None:
             count("generated_hits")
             return self._bound(generated, None)
@@ -82,6 +77,17 @@ class StoredRequest:
         else:
             found = store.lookup(self.key, ready_spec(hint), load=True)
         return self._noted(found)
+
+    def _restored(self, store: ArtifactStore, ready: ArtifactHandle) -> CompiledKernel | None:
+        """The object of a validated entry; ``None`` for one that is intact and yet not what this PyPTO makes."""
+        request = self.request
+        try:
+            return restore_artifact(
+                store, ready, self._run_directory(), specialization=request.specialization, locate=request.locate
+            )
+        except ValueError:
+            self._note(LookupStatus.INVALID)
+            return None
 
     def _find_generated(self, store: ArtifactStore) -> ArtifactHandle | None:
         handle = self._noted(store.lookup(self.key, GENERATED_SPEC, load=True))
@@ -168,25 +174,27 @@ class StoredRequest:
         """The handle of a hit; a refused entry or a storage error is counted once per request."""
         if found.status is LookupStatus.HIT:
             return found.handle
-        if found.status not in self._reported:
-            self._reported.add(found.status)
-            if found.status is LookupStatus.INVALID:
-                count("invalid_entries")
-            elif found.status is LookupStatus.STORAGE_ERROR:
-                count("storage_errors")
+        self._note(found.status)
         return None
+
+    def _note(self, status: LookupStatus) -> None:
+        if status in self._reported:
+            return
+        self._reported.add(status)
+        if status is LookupStatus.INVALID:
+            count("invalid_entries")
+        elif status is LookupStatus.STORAGE_ERROR:
+            count("storage_errors")
 
     def _note_failure(self, built: ArtifactBuild[Any]) -> None:
         if built.status is not BuildStatus.PRIVATE:
             return
         if built.failure in (BuildFailure.LOCK, BuildFailure.PUBLICATION):
             count("storage_errors")
-        elif built.failure is BuildFailure.STORAGE and LookupStatus.STORAGE_ERROR not in self._reported:
-            self._reported.add(LookupStatus.STORAGE_ERROR)
-            count("storage_errors")
-        elif built.failure is BuildFailure.INVALID and LookupStatus.INVALID not in self._reported:
-            self._reported.add(LookupStatus.INVALID)
-            count("invalid_entries")
+        elif built.failure is BuildFailure.STORAGE:
+            self._note(LookupStatus.STORAGE_ERROR)
+        elif built.failure is BuildFailure.INVALID:
+            self._note(LookupStatus.INVALID)
 
 
 def _discard(directory: Path | None) -> None:
