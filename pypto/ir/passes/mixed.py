@@ -105,6 +105,9 @@ class _Splitter:
         if not is_structure(op) or not _has_tiles(op):
             return False
         inside = Block([], [op])
+        if not any(o.name.startswith("tile.") for o in inside.walk()):
+            # It only hands tiles on.
+            return True
         if mixes(inside) or _changes_memory(op):
             return True
         if any(not isinstance(r.type, TileType) for r in op.results):
@@ -383,4 +386,7 @@ def _is_handed_on(source: TileType, target: TileType) -> bool:
 
 
 def _has_tiles(op: Op) -> bool:
-    return any(o.name.startswith("tile.") for o in Block([], [op]).walk())
+    return any(
+        o.name.startswith("tile.") or any(isinstance(r.type, TileType) for r in o.results)
+        for o in Block([], [op]).walk()
+    )

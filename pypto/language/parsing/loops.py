@@ -100,8 +100,6 @@ def parse_for(statements: Statements, node: ast.For) -> None:
     bounds = _bounds(frame, target.name, call)
     loop = _loop(frame, node, names, options.get("init_values"), node.body)
     name = variable.id
-    if name in stored_names(node.body):
-        raise frame.error(f"the loop variable {name} is assigned in the body; use another name", node)
 
     def parse_turn(args: list[Value], turn: Callable[[], list[Value]]) -> list[Block]:
         body = Block([Value(name, ScalarType(INDEX)), *args])
@@ -195,8 +193,8 @@ def _models_of_bounds(frame: Frame, name: str, call: ast.Call) -> tuple[Model, M
 
 def _bounds(frame: Frame, name: str, call: ast.Call) -> tuple[Value, Value, Value]:
     start, stop, step = _models_of_bounds(frame, name, call)
-    if frame.known(step, call, f"pl.{name}: step") <= 0:
-        raise frame.error(f"pl.{name}: step must be positive", call)
+    if is_whole(step) and step == 0:
+        raise frame.error(f"pl.{name}: step must not be 0", call)
     parts = ((start, "start"), (stop, "stop"), (step, "step"))
     values = [frame.index(m, call, f"pl.{name}: {what}") for m, what in parts]
     return values[0], values[1], values[2]
@@ -275,7 +273,7 @@ def _carry(
     state = frame.program.checkpoint()
     while True:
         frame.env = dict(outside)
-        names = _carried_names(statements, loop, plan)
+        names = [name for name in _carried_names(statements, loop, plan) if name not in local]
         inits = [_initial(frame, name, plan, node) for name in names]
         args = [Value(name, _open(v)) for name, v in zip(names, inits, strict=True)]
         for name, init, arg in zip(names, inits, args, strict=True):

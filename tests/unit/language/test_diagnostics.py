@@ -368,9 +368,9 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "loop variable assigned": (
         KernelTypeError,
         in_incore("i = 1\n⟦for i in pl.range(n):⟧\n    i = i + 1\nm = i"),
-        "the loop variable i is assigned in the body",
+        "i changes in the loop",
     ),
-    "negative step": (KernelTypeError, in_incore("for i in ⟦pl.range(4, 0, -1)⟧:\n    pass"), "step must be positive"),
+    "step of 0": (KernelTypeError, in_incore("for i in ⟦pl.range(4, 0, 0)⟧:\n    pass"), "step must not be 0"),
     "number of bounds": (KernelTypeError, in_incore("for i in ⟦pl.range()⟧:\n    pass"), "takes 1 to 3 arguments"),
     "unpacking": (KernelTypeError, in_incore("⟦p, q, r = a.shape⟧"), "3 names for 2 values"),
     "valid lengths differ": (

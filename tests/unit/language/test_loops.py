@@ -27,6 +27,7 @@ T = "t = pl.load(a, [0, 0], [64, 64])\n"
     "body",
     [
         T + "for i in pl.parallel(1, n, 2):\n    t = t + i * 0.5\nout[:] = t".replace("i * 0.5", "pl.cast(i, pl.FP32)"),
+        T + "for i in pl.range(n, 0, -2):\n    for j in pl.range(0, i, n):\n        t = t * 0.5 + b\nout[:] = t",
         T + "for i in pl.pipeline(n, stage=2):\n    t = t * 0.5\nout[:] = t",
         T
         + "k = 1\nfor i in pl.unroll(3):\n    k = k * 2 + i\n    pl.static_assert(k < 20, 'small')\n    t = t + k * 1.0\nout[:] = t",
