@@ -47,9 +47,12 @@ def check(files: Mapping[str, bytes], digests: Mapping[str, str] | None = None) 
     """Check everything that `load` checks before it makes the program; arguments and errors as there."""
     if CONFIG_FILE not in files:
         raise LoadError(f"{CONFIG_FILE} is missing")
-    config = KernelConfig.from_bytes(files[CONFIG_FILE])
-    if config.build_kind != "single_chip":
-        raise ValueError(f"'{config.entry}' is a distributed program; its chips are loaded one by one")
+    try:
+        config = KernelConfig.from_bytes(files[CONFIG_FILE])
+    except LoadError:
+        if b'"build_kind":"distributed"' in files[CONFIG_FILE]:
+            raise ValueError("this is a distributed program; its chips are loaded one by one") from None
+        raise
     if config.execution_mode != "sim":
         raise DeviceUnavailable(
             f"'{config.entry}' is built for execution_mode='{config.execution_mode}' ({config.backend_type}); "

@@ -1,0 +1,121 @@
+"""The commands, the benchmark and interrupted builds, each in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+WARMUP = {
+    "schema_version": 1,
+    "cache": {"enabled": True, "root": "command_cache"},
+    "requests": [{"kernel": "scaled", "run_config": {"platform": "a2a3sim"}, "scalars": {"factor": 2}}],
+}
+
+
+def environment(world: Any) -> dict[str, str]:
+    return {
+        "PATH": "/nonexistent",
+        "HOME": str(world.folder),
+        "PYTHONPATH": f"{PROJECT}{os.pathsep}{world.folder}",
+        **world.environment,
+    }
+
+
+def command(world: Any, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pypto.jit", *arguments],
+        cwd=cwd or world.folder,
+        env=environment(world),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_cli_01_02_10_14_57_warm_explain_and_stat(world: Any, tmp_path: Path) -> None:
+    file = world.folder / "warmup.json"
+    file.write_text(json.dumps(WARMUP))
+    done = command(world, "warm", "--module", "sample_kernels", "--config", str(file), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "[1/1] scaled for Ascend910B, sim\n"), done.stderr
+    assert done.stdout.splitlines()[1].split()[:3] == ["scaled", "shared", "built"]
+    explained = command(world, "explain", "--module", "sample_kernels", "--config", "warmup.json")
+    assert explained.stdout.startswith("scaled: READY HIT\n")
+    stat = command(world, "stat", "--root", "command_cache", "--json")
+    assert json.loads(stat.stdout)["entries"] == 2
+    assert command(world, "verify", "--root", "command_cache").returncode == 0
+
+
+def test_cli_43_a_failing_kernel_is_status_1(world: Any) -> None:
+    file = world.folder / "wrong.json"
+    file.write_text(json.dumps({**WARMUP, "requests": [{"kernel": "wrong"}]}))
+    done = command(world, "warm", "--module", "sample_kernels", "--config", str(file), "--json")
+    assert done.returncode == 1
+    (result,) = json.loads(done.stdout)["results"]
+    assert result["result"] == "failed"
+    assert "sample_kernels.py" in result["reason"]
+
+
+def test_ben_01_to_22_the_benchmark(world: Any, tmp_path: Path) -> None:
+    script = PROJECT / "tests/benchmarks/jit_cache_latency.py"
+    output = tmp_path / "build/latency.json"
+    done = subprocess.run(
+        [sys.executable, str(script), "--cache-root", str(tmp_path / "cache"), "--runs", "2", "--output", str(output)],
+        cwd=tmp_path,
+        env=environment(world),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(output.read_text())
+    assert report["runs"] == len(report["measurements"]) == 2
+    assert len({each["pid"] for each in report["measurements"]}) == 2
+    for each in report["measurements"]:
+        assert each["latency_ns"] == each["warmup_ns"] + each["load_ns"]
+        assert each["counters"]["ready_hits"] == 1
+        assert each["counters"]["generation_builds"] == each["counters"]["bypasses"] == 0
+    assert report["summary"]["latency_ms"] > 0
+    assert list((tmp_path / "cache").rglob("ready"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_build_that_a_signal_ends_leaves_nothing_that_another_waits_for(
+    world: Any, tmp_path: Path, number: signal.Signals
+) -> None:
+    root = tmp_path / "cache"
+    code = "import sample_kernels\nprint('begun', flush=True)\nsample_kernels.scaled.warmup()\n"
+    variables = {**environment(world), "PYPTO_CACHE": "1", "PYPTO_CACHE_DIR": str(root)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=world.folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    # Interrupt the binary stage, which takes seconds: the generated entry is its beginning.
+    deadline = time.monotonic() + 60
+    while not list(root.rglob("generated/artifact_manifest.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not list(root.rglob("ready"))
+    counts = world.counts("FACTOR = 2.0\nscaled.warmup()\n", PYPTO_CACHE="1", PYPTO_CACHE_DIR=root)
+    assert counts == {"requests": 1, "generated_hits": 1, "binary_builds": 1}
+
+
+def test_import_pypto_loads_what_a_hit_needs_and_no_more(world: Any) -> None:
+    code = "import sys, pypto\nprint(sorted(name for name in sys.modules if name.startswith('pypto')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(world), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['pypto']\n"
