@@ -132,7 +132,11 @@ def test_binaries_in_each_others_place(scenario_files: Files) -> None:
         (CONFIG_FILE, lambda c: c["params"][1].update(name="n"), "'n' stands twice"),
         (CONFIG_FILE, lambda c: c["kernels"][1].update(id=0), "function id 0 stands twice"),
         (CONFIG_FILE, lambda c: c.update(returns=[1]), "returns names parameter 1"),
-        (CONFIG_FILE, lambda c: c["params"].pop(), "scenarios.so is not the binary that binary_manifest.json lists: signature"),
+        (
+            CONFIG_FILE,
+            lambda c: c["params"].pop(),
+            "scenarios.so is not the binary that",
+        ),
     ],
 )
 def test_records_that_do_not_fit(scenario_files: Files, name: str, change: Callable[[Any], None], words: str) -> None:
