@@ -414,4 +414,4 @@ def _check_unchanged(frame: Frame, name: str, old: Model, new: Model, node: ast.
         message = f"{name} is a tensor and stands for another one after a turn of the loop; use two names"
     else:
         message = f"{name} begins as a tensor and becomes {describe(new)} in the loop; load it before the loop"
-    raise frame.error(message, node)
+    raise frame.divisible(message, node) if is_tensor(old) else frame.error(message, node)

@@ -253,7 +253,9 @@ class Statements:
         if same and (is_tile(models[0]) or (is_tensor(models[0]) and not frame.on_core)):
             return models
         if any(is_tensor(m) for m in models) and frame.on_core:
-            raise frame.error(f"{name} stands for different tensors after the if; call or store in each branch", node)
+            raise frame.divisible(
+                f"{name} stands for different tensors after the if; call or store in each branch", node
+            )
         shown = [f"{describe(m)}{valid_text(m)}" for m in models]
         raise frame.error(
             f"{name} is {shown[0]} in one branch and {shown[1]} in the other; both must have one type", node

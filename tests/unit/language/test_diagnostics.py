@@ -335,16 +335,6 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         in_incore(T + "⟦for i in pl.range(n):⟧\n    t = pl.load(a, [0, 0], [32, 64])\nout[:] = t"),
         "t is carried by the loop and changes from a tile [64, 64] of FP32 to a tile [32, 64] of FP32",
     ),
-    "tensor rebound in a loop": (
-        KernelTypeError,
-        in_incore("w = a\n⟦for i in pl.range(n):⟧\n    w = b\nout[:] = w"),
-        "w is a tensor and stands for another one after a turn of the loop",
-    ),
-    "tensor that becomes a tile in a loop": (
-        KernelTypeError,
-        in_scope("w = out\n⟦for i in pl.range(n):⟧\n    w = w + b\n    out[:] = w"),
-        "w begins as a tensor and becomes a tile [64, 64] of FP32 in the loop; load it before the loop",
-    ),
     "text that changes in a loop": (
         KernelTypeError,
         in_incore("m = 'rint'\n⟦for i in pl.range(n):⟧\n    out[:] = pl.cast(a, pl.FP32, mode=m)\n    m = 'floor'"),

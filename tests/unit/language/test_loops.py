@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from ir_interpreter import run
 from kernel_texts import in_entry, in_incore, in_scope, lowered, module, unmarked
@@ -43,6 +45,16 @@ T = "t = pl.load(a, [0, 0], [64, 64])\n"
 )
 def test_loops_on_a_core(place, body: str) -> None:
     agree(place(body))
+
+
+@pytest.mark.parametrize("place", [in_incore, in_scope])
+def test_tensor_that_a_loop_replaces(place: Callable[[str], str]) -> None:
+    agree(place("w = a\nfor i in pl.range(n):\n    w = b\nout[:] = w"))
+    agree(place("if n > 3:\n    w = a\nelse:\n    w = b\nout[:] = w"))
+
+
+def test_output_that_is_read_and_replaced_in_a_loop() -> None:
+    agree(in_scope("out[:] = a\nw = out\nfor i in pl.range(n):\n    w = w + b\n    out[:] = w"))
 
 
 @pytest.mark.parametrize(
