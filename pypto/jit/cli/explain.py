@@ -15,7 +15,7 @@ from pypto.jit.artifact_cache.key import ArtifactKey
 from pypto.jit.artifact_cache.store import ArtifactStore, LookupStatus
 from pypto.jit.cli.entries import read_root
 from pypto.jit.cli.errors import CommandError
-from pypto.jit.cli.output import print_json
+from pypto.jit.cli.output import counted, print_json
 from pypto.jit.cli.warmup_file import WarmupRequest, load_warmup
 from pypto.jit.flow import artifact_key, current_toolchain
 from pypto.jit.records import as_stored, stored_parts
@@ -173,4 +173,4 @@ def _print_differences(found: Iterable[Difference]) -> None:
 
 
 def _count(number: int) -> str:
-    return f"{number} field differs" if number == 1 else f"{number} fields differ"
+    return counted(number, "field differs", "fields differ")

@@ -9,7 +9,7 @@ from typing import Any
 
 from pypto.jit.artifact_cache.store import ArtifactStore, LookupStatus
 from pypto.jit.cli.entries import Contents, StoredEntry, read_root
-from pypto.jit.cli.output import Progress, age_text, print_json, print_table, size_text
+from pypto.jit.cli.output import Progress, age_text, counted, print_json, print_table, size_text
 
 
 def stat(root: Path, *, entries: bool, as_json: bool) -> int:
@@ -19,7 +19,8 @@ def stat(root: Path, *, entries: bool, as_json: bool) -> int:
         print_json(_summary(contents, entries))
         return 0
     total = sum(entry.size for entry in contents.entries)
-    print(f"{root}: {len(contents.entries)} entries of {_keys(contents.entries)} keys, {size_text(total)}")
+    entry_count = counted(len(contents.entries), "entry", "entries")
+    print(f"{root}: {entry_count} of {counted(_keys(contents.entries), 'key', 'keys')}, {size_text(total)}")
     if contents.entries:
         print()
         rows = []
@@ -59,7 +60,7 @@ def verify(root: Path, *, as_json: bool) -> int:
         document = {"schema_version": 1, "root": str(root), "valid": valid, "invalid": invalid}
         print_json({**document, "leftovers": list(contents.leftovers), "strange": list(contents.strange)})
     else:
-        print(f"{root}: {valid} of {len(contents.entries)} entries are valid")
+        print(f"{root}: {valid} of {counted(len(contents.entries), 'entry', 'entries')} valid")
         for item in invalid:
             print(f"invalid: {item['path']}: {item['reason']}")
         for text in _remarks(contents, invalid=False):

@@ -68,6 +68,11 @@ def size_text(size: int) -> str:
     return f"{value / 1000:.1f} TB"
 
 
+def counted(number: int, singular: str, plural: str) -> str:
+    """A number and what is counted, such as ``1 key``."""
+    return f"{number} {singular if number == 1 else plural}"
+
+
 def age_text(seconds: float) -> str:
     """An age for people, such as ``3 h``."""
     for limit, unit, text in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):

@@ -16,7 +16,7 @@ from pathlib import Path
 from pypto.jit.cli.entries import Contents, StoredEntry, read_root
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.inspect_root import invalid_entries
-from pypto.jit.cli.output import print_json, size_text
+from pypto.jit.cli.output import counted, print_json, size_text
 from pypto.jit.records import RECORDS, stored_parts
 
 
@@ -85,7 +85,9 @@ def prune(root: Path, selection: Selection, *, dry_run: bool, remove_locks: bool
         print(f"{verb} {path}")
     for name in removed_locks:
         print(f"{verb} locks/{name}")
-    print(f"{root}: {verb} {len(selected)} entries, {size_text(sum(e.size for e in selected))}; {len(left)} stay")
+    number = counted(len(selected), "entry", "entries")
+    size = size_text(sum(entry.size for entry in selected))
+    print(f"{root}: {verb} {number}, {size}; {counted(len(left), 'entry stays', 'entries stay')}")
     return 0
 
 
