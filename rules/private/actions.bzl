@@ -154,12 +154,13 @@ def _add_import_roots(ctx, arguments, sources, imports):
         uniquify = True,
     )
 
-def generate(ctx, sources, imports, module, entry, import_roots, backend_type, execution_mode, tensors, options, generated, request):
+def generate(ctx, sources, native_sources, imports, module, entry, import_roots, backend_type, execution_mode, tensors, options, generated, request):
     """Declares the action that turns a kernel's source into its generated directory.
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
       sources: depset of File; the kernel's module and every module it may import.
+      native_sources: depset of File; hand-written C++ that it may call.
       imports: depset of string; `PyInfo.imports` of the dependencies.
       module: string; dotted name of the kernel's module.
       entry: string; name of the `@pl.jit` function.
@@ -188,7 +189,7 @@ def generate(ctx, sources, imports, module, entry, import_roots, backend_type, e
         ctx,
         step = ["pypto.build", "generate"],
         arguments = arguments,
-        inputs = [sources],
+        inputs = [sources, native_sources],
         message = "Generating kernel",
         mnemonic = "PyptoGenerate",
         outputs = [generated, request],

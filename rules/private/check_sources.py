@@ -50,7 +50,7 @@ def main() -> int:
     ask = argparse.ArgumentParser()
     ask.add_argument("--import-root", type=Path, action="append", default=[])
     ask.add_argument("--out", type=Path, required=True)
-    ask.add_argument("sources", type=Path, nargs="+")
+    ask.add_argument("sources", type=Path, nargs="*")
     given = ask.parse_args()
     found = [line for source in given.sources for line in problems(source, given.import_root)]
     if found:

@@ -7,6 +7,7 @@ load("//rules/private:identity_settings.bzl", "IDENTITY_ATTRS", "identity_settin
 load("//rules/private:install.bzl", "install_target")
 load("//rules/private:messages.bzl", "shown_label")
 load("//rules/private:module_name.bzl", "module_of")
+load("//rules/private:pypto_library.bzl", "native_sources_of")
 load("//rules/private:tool_set.bzl", "TOOL_SET_ATTRS", "TOOL_SET_TOOLCHAINS", "select_tools")
 load("//rules/private/providers:bundle_info.bzl", "PyptoBundleInfo")
 load("//rules/private/providers:kernel_info.bzl", "PyptoKernelInfo")
@@ -35,6 +36,7 @@ def _pypto_kernel_impl(ctx):
         [ctx.file.src],
         transitive = [dep[PyInfo].transitive_sources for dep in ctx.attr.deps],
     )
+    native_sources = depset(transitive = native_sources_of(ctx.attr.deps))
     imports = depset(transitive = [dep[PyInfo].imports for dep in ctx.attr.deps])
 
     request = ctx.actions.declare_file(name + ".pypto/request.json")
@@ -57,6 +59,7 @@ def _pypto_kernel_impl(ctx):
         import_roots = module.import_roots,
         imports = imports,
         module = module.name,
+        native_sources = native_sources,
         options = ctx.attr.options,
         request = request,
         sources = sources,
@@ -117,7 +120,7 @@ _pypto_kernel = rule(
         ),
         "deps": attr.label_list(
             providers = [PyInfo],
-            doc = "Libraries (`pypto_library` or `py_library`) that the kernel's module imports. `pypto` itself needs no mention.",
+            doc = "Libraries (`pypto_library`, `pypto_extern_kernel` or `py_library`) that the kernel's module imports. `pypto` itself needs no mention.",
         ),
         "entry": attr.string(
             doc = "The name of the `@pl.jit` function. Default: the last part of the module's name.",
@@ -185,7 +188,7 @@ def pypto_kernel(name, src, **kwargs):
         `kernels.decode`.
         `tensors`: data type and shape of tensor parameters whose annotation leaves them open: `{"x": "FP16[128,64]"}`.
         `options`: compile options by name, as in `f.compile(...)`.
-        `deps`: libraries (`pypto_library` or `py_library`) that the module imports; `pypto` itself needs no mention.
+        `deps`: libraries (`pypto_library`, `pypto_extern_kernel` or `py_library`) that the module imports; `pypto` itself needs no mention.
     """
     _pypto_kernel(name = name, src = src, **kwargs)
     install_target(name, kwargs)

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from workspaces import ROOT, Workspace
+from workspaces import ROOT, Workspace, copy_checkout
 
 KERNEL = """\
 import pypto.language as pl
@@ -33,7 +33,8 @@ def project(folder: Path, count: int) -> Workspace:
     folder.mkdir(parents=True)
     (folder / "MODULE.bazel").write_text(
         f'module(name = "many")\nbazel_dep(name = "pypto")\n'
-        f'local_path_override(module_name = "pypto", path = "{ROOT}")\n'
+        # A copy: another pypto would be another input of every action.
+        f'local_path_override(module_name = "pypto", path = "{copy_checkout(folder.parent / "pypto")}")\n'
     )
     shutil.copy2(ROOT / ".bazelrc", folder / ".bazelrc")
     rc = (folder / ".bazelrc").read_text().replace("//rules:", "@pypto//rules:").replace("=//tool", "=@pypto//tool")

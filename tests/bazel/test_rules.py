@@ -144,6 +144,14 @@ def test_kernel_tests(checkout: Workspace) -> None:
     assert re.match(r"FAILED: out: the error is 0\.25, allowed is .*; the worst is at \[\d+, \d+\]: the kernel", line)
 
 
+def test_a_kernel_in_cpp(checkout: Workspace) -> None:
+    """C++ comes along through libraries, is packed into the generated directory, and gives the right numbers."""
+    checkout.run("test", "//tests/bazel/extern:doubled_test").succeeded()
+    checkout.build("--output_groups=generated", "//tests/bazel/extern:doubled")
+    packed = checkout.output("tests/bazel/extern/doubled.pypto/generated/extern")
+    assert sorted(path.name for path in packed.rglob("*.*")) == ["step.h", "step_add.cpp"]
+
+
 def test_install_into_a_store(checkout: Workspace, decode_bundle: Path, tmp_path: Path) -> None:
     """`.install` publishes in a live store what the bundle holds, with the modes of a store, and once only."""
     store = tmp_path / "store"

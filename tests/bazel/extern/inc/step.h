@@ -1,0 +1,3 @@
+#pragma once
+
+inline float step() { return 0.5F; }
