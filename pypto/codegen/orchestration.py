@@ -105,6 +105,11 @@ class _Printer:
                 f"{f'.without({{{dropped}}})' if dropped else ''};"
             )
             self.names[op.result] = name
+        elif op.name == "tensor.reshape":
+            sizes = ", ".join(self.text(v, op) for v in op.operands[1:])
+            name = self.fresh("t")
+            self.line(f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}.reshaped({{{sizes}}});")
+            self.names[op.result] = name
         elif op.name == "tensor.read":
             cpp = scalars.cpp_type(op.result.type.dtype) if isinstance(op.result.type, ScalarType) else ""
             indices = ", ".join(self.text(v, op) for v in op.operands[1:])

@@ -10,6 +10,7 @@ from typing import Any
 from pypto.language.ops import abs as abs
 from pypto.language.ops import add as add
 from pypto.language.ops import adds as adds
+from pypto.language.ops import assemble as assemble
 from pypto.language.ops import cast as cast
 from pypto.language.ops import col_expand as col_expand
 from pypto.language.ops import col_expand_add as col_expand_add
@@ -19,6 +20,7 @@ from pypto.language.ops import col_expand_sub as col_expand_sub
 from pypto.language.ops import col_max as col_max
 from pypto.language.ops import col_min as col_min
 from pypto.language.ops import col_sum as col_sum
+from pypto.language.ops import concat as concat
 from pypto.language.ops import create_tensor
 from pypto.language.ops import div as div
 from pypto.language.ops import divs as divs
@@ -33,6 +35,7 @@ from pypto.language.ops import minimum as minimum
 from pypto.language.ops import mul as mul
 from pypto.language.ops import muls as muls
 from pypto.language.ops import neg as neg
+from pypto.language.ops import read as read
 from pypto.language.ops import recip as recip
 from pypto.language.ops import reshape as reshape
 from pypto.language.ops import row_expand as row_expand
@@ -52,6 +55,7 @@ from pypto.language.ops import sqrt as sqrt
 from pypto.language.ops import sub as sub
 from pypto.language.ops import subs as subs
 from pypto.language.ops import transpose as transpose
+from pypto.language.ops import write as write
 from pypto.language.stubs import operation
 
 create = create_tensor

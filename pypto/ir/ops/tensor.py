@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
 from pypto.ir.types import (
     BF16,
@@ -67,6 +69,19 @@ def _view(call: Call) -> tuple[Type, ...]:
     return (TensorType(tuple(d for a, d in enumerate(shape) if a not in dropped), base.dtype, is_view=True),)
 
 
+def _reshape(call: Call) -> tuple[Type, ...]:
+    base, shape = call.tensor(0), tuple(simplified(v) for v in call.operands[1:])
+    if not 1 <= len(shape) <= MAX_RANK:
+        raise call.error(f"needs 1 to {MAX_RANK} sizes, got {len(shape)}")
+    for dim in shape:
+        if isinstance(dim, int) and dim <= 0:
+            raise call.error(f"every size must be positive, got {dim}")
+    known = [d for d in base.shape if isinstance(d, int)], [d for d in shape if isinstance(d, int)]
+    if len(known[0]) == base.rank and len(known[1]) == len(shape) and prod(known[0]) != prod(known[1]):
+        raise call.error(f"a tensor of {prod(known[0])} elements cannot have a shape of {prod(known[1])}")
+    return (TensorType(shape, base.dtype),)
+
+
 # What a number that is read from a tensor is computed with.
 READ_AS = {
     **{t: FP32 for t in (FP32, FP16, BF16)},
@@ -107,6 +122,16 @@ register(
         "tensor.read",
         (Operand("tensor", Kind.TENSOR), Operand("indices", Kind.INDEX, variadic=True)),
         _read,
+        incore=False,
+        entry=True,
+    )
+)
+# Another handle of the same elements, which lie side by side in memory: checked when it runs.
+register(
+    OpDef(
+        "tensor.reshape",
+        (Operand("tensor", Kind.TENSOR), Operand("sizes", Kind.INDEX, variadic=True)),
+        _reshape,
         incore=False,
         entry=True,
     )

@@ -350,6 +350,17 @@ def _placed(frame: Frame, bound: Bound, target: str, source: str, offset: str) -
     return tensor
 
 
+def reshape(frame: Frame, bound: Bound) -> Model:
+    """The same elements in another shape; another handle of the same memory."""
+    source, shape = _tensor(frame, bound, "input"), bound["shape"]
+    if not isinstance(shape, tuple) or not shape:
+        raise frame.error(f"{bound.label}: shape must be a list of sizes, not {describe(shape)}", bound.place("shape"))
+    sizes = [frame.index(m, bound.place("shape"), f"{bound.label}: a size") for m in shape]
+    made = frame.op("tensor.reshape", [source, *sizes], bound.node).result
+    made.name = source.name
+    return made
+
+
 def _concat(frame: Frame, bound: Bound) -> Model:
     parts = [_tensor(frame, bound, name) for name in ("src0", "src1")]
     shapes = [shape_of(frame, part, bound.node) for part in parts]
@@ -381,6 +392,7 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "store": _store,
     "assemble": _assemble,
     "concat": _concat,
+    "reshape": reshape,
 }
 # Operations that mean the same everywhere, so that they are not looked up here.
 SHARED = frozenset({"slice", "dim", "min", "max", "const", "static_assert", "cond", "create_tensor", "neg", "read"})

@@ -6,7 +6,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pypto.ir.nodes import Block, Value
@@ -323,6 +323,8 @@ def _create_tile(frame: Frame, bound: Bound) -> Model:
 
 def _full(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
+    # Whole tensors can be larger than tiles.
+    frame.program.loads_of_tensors += 1
     shape, dtype = _shape_argument(frame, bound, "shape"), _dtype_argument(frame, bound, "dtype")
     value = frame.scalar(bound["value"], dtype, bound.place("value"), f"{bound.label}: value")
     return frame.op("tile.full", [value], bound.node, (TileType(shape, dtype, MemorySpace.Vec, shape),)).result
@@ -389,13 +391,11 @@ def _matmul(frame: Frame, bound: Bound) -> Model:
     tiles = [frame.tile(bound[name], bound.place(name), f"{bound.label}: {name}") for name in ("lhs", "rhs")]
     flags = {name: _flag(frame, bound, name) for name in ("a_trans", "b_trans")}
     made = frame.op("tile.matmul", tiles, bound.node, (), **flags).result
-    if bound["out_dtype"] not in (None, tile_type(made).dtype):
-        raise frame.error(
-            f"{bound.label}: the product of {tile_type(tiles[0]).dtype} is {tile_type(made).dtype}; "
-            "other results need pl.cast in a vector function",
-            bound.place("out_dtype"),
-        )
-    return made
+    if bound["out_dtype"] in (None, tile_type(made).dtype):
+        return made
+    # Vector work: the compiler hands the product on.
+    wanted = replace(tile_type(made), dtype=_dtype_argument(frame, bound, "out_dtype"), memory=MemorySpace.Vec)
+    return frame.op("tile.cast", [made], bound.node, (wanted,), mode="round").result
 
 
 def _matmul_acc(frame: Frame, bound: Bound) -> Model:
@@ -481,6 +481,8 @@ def slice_tile(
 
 
 def _reshape(frame: Frame, bound: Bound) -> Model:
+    if is_tensor(bound["input"]) and not frame.on_core:
+        return arrays.reshape(frame, bound)
     frame.need_core(bound.label, bound.node)
     tile = frame.tile(bound["input"], bound.place("input"), f"{bound.label}: input")
     shape = _shape_argument(frame, bound, "shape")

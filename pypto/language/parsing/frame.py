@@ -207,7 +207,7 @@ class Frame:
 
     def root(self, tensor: Value) -> Value:
         """The parameter or workspace that a handle is a view of."""
-        while (op := defining_op(tensor)) is not None and op.name == "tensor.view":
+        while (op := defining_op(tensor)) is not None and op.name in ("tensor.view", "tensor.reshape"):
             tensor = op.operands[0]
         return tensor
 

@@ -109,6 +109,10 @@ class Language:
         return tensor
 
     @staticmethod
+    def reshape(tensor: Array, shape: list[int]) -> Array:
+        return Array(tensor.values.reshape(shape))
+
+    @staticmethod
     def read(tensor: Array, indices: list[int]) -> float:
         value: float = tensor.values[tuple(indices)]
         return value

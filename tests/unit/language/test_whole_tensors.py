@@ -42,6 +42,7 @@ BODIES = {
     "branch": "if n > 2:\n    t = c + 1.0\nelse:\n    t = c * 3.0\nout[:] = t * t",
     "numbers": "k = 1.0\nfor i in pl.unroll(3):\n    k = k * x\nout[:] = c * k + 0.5",
     "two results": "s = c + 1.0\nt = s * s\nu = pl.row_sum(t)\nout[:] = pl.row_expand_add(s, u)\nout[0:1, :] = pl.col_max(t)",
+    "reshaped": "t = pl.reshape(c, [600, 100]) * 2.0\nu = pl.reshape(t, [300, 200])\nout[:] = u + c",
     "workspace": "w = pl.create_tensor([300, 200], dtype=pl.FP32)\nw[:] = c * 2.0\nout[:] = w + c",
 }
 
@@ -74,7 +75,7 @@ def test_large_tensors(name: str) -> None:
     compare(BODIES[name], LARGE)
 
 
-FREE = [name for name in BODIES if name not in ("parts", "shifted", "assembled", "workspace")]
+FREE = [name for name in BODIES if name not in ("parts", "shifted", "assembled", "workspace", "reshaped")]
 
 
 @pytest.mark.parametrize("name", FREE)

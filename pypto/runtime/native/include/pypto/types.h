@@ -132,6 +132,29 @@ class Tensor {
     return result;
   }
 
+  // The same elements in another shape. Throws unless they lie side by side and are as many.
+  Tensor reshaped(std::initializer_list<int64_t> lengths) const {
+    int64_t have = 1, want = 1;
+    for (int axis = rank_ - 1; axis >= 0; --axis) {
+      if (shape_[axis] != 1 && strides_[axis] != have)
+        throw Error("pl.reshape of a part of a tensor whose rows do not lie side by side");
+      have *= shape_[axis];
+    }
+    for (const int64_t length : lengths) want *= length;
+    if (have != want)
+      throw Error("pl.reshape of " + std::to_string(have) + " elements into a shape of " + std::to_string(want));
+    Tensor result = *this;
+    result.rank_ = static_cast<int>(lengths.size());
+    result.shape_ = result.strides_ = {};
+    int64_t stride = 1;
+    for (int axis = result.rank_ - 1; axis >= 0; --axis) {
+      result.shape_[axis] = lengths.begin()[axis];
+      result.strides_[axis] = stride;
+      stride *= result.shape_[axis];
+    }
+    return result;
+  }
+
   // One element as a number. Only for tensors that no task writes.
   template <class T>
   T element(std::initializer_list<int64_t> indices) const {
