@@ -217,3 +217,11 @@ def test_actions_see_the_package_that_counts(checkout: Workspace) -> None:
     assert [tuple(entry) for entry in seen["files"]] == package_files(package)
     assert seen["digests"] == {name: found.digest for name, found in package_fingerprints(package).items()}
     assert all(seen["digests"].values())
+
+
+def test_the_reference_is_current(checkout: Workspace) -> None:
+    """The pages in the source tree are those that the Starlark files give; to mend it, run the update."""
+    checkout.build("//docs/reference")
+    for made in sorted(checkout.output("docs/reference").glob("*.md")):
+        kept = ROOT / "docs/reference" / made.name
+        assert kept.read_text() == made.read_text(), "run: tools/bazel run //docs/reference:update"
