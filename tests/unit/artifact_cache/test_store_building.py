@@ -149,7 +149,7 @@ def test_failures_keep_the_private_build(
     tmp_path: Path, store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PUB-11, PUB-18 to PUB-21, PUB-36, DIA-16 to DIA-27: what fails, and under which name."""
-    real_write = publish.write_file
+    real_write, real_marker = publish.write_file, publish.write_marker
 
     def corrupting(directory: int, relative: str, data: bytes, **options: Any) -> None:
         real_write(directory, relative, data + b"x", **options)
@@ -161,6 +161,7 @@ def test_failures_keep_the_private_build(
         (publish, "rename_noreplace", fail_with(errno.ENOSYS), BuildFailure.PUBLICATION),
         (publish, "rename_noreplace", fail_with(errno.EINVAL), BuildFailure.PUBLICATION),
         (publish, "write_file", corrupting, BuildFailure.PUBLICATION),
+        (publish, "write_marker", lambda d, n, data: real_marker(d, n, data[:-1]), BuildFailure.PUBLICATION),
         (publish, "MARKER_LIMIT", 10, BuildFailure.PUBLICATION),
         (fcntl, "flock", fail_with(errno.ENOLCK), BuildFailure.LOCK),
     ]
