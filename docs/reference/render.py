@@ -62,8 +62,8 @@ def cell(value: str) -> str:
 
 
 KINDS = {
-    1: "name", 2: "int", 3: "label", 4: "string", 5: "list of strings", 6: "list of ints", 7: "list of labels", 8: "bool",
-    9: "label to string", 10: "dict of strings", 11: "dict of lists", 12: "output", 13: "list of outputs",
+    1: "name", 2: "int", 3: "label", 4: "string", 5: "list of strings", 6: "list of ints", 7: "list of labels",
+    8: "bool", 9: "label to string", 10: "dict of strings", 11: "dict of lists", 12: "output", 13: "list of outputs",
 }  # fmt: skip
 
 

@@ -154,45 +154,66 @@ def _add_import_roots(ctx, arguments, sources, imports):
         uniquify = True,
     )
 
-def generate(ctx, sources, native_sources, imports, module, entry, import_roots, backend_type, execution_mode, tensors, options, generated, request):
+def _entry_arguments(ctx, kernel):
+    arguments = ctx.actions.args()
+    arguments.add("--module", kernel.module)
+    arguments.add("--entry", kernel.entry)
+    arguments.add("--backend-type", kernel.backend_type)
+    arguments.add("--execution-mode", kernel.execution_mode)
+    arguments.add_all(kernel.import_roots, before_each = "--import-root")
+    _add_import_roots(ctx, arguments, kernel.sources, kernel.imports)
+    for name, value in sorted(kernel.tensors.items()):
+        arguments.add("--tensor", "{}={}".format(name, value))
+    for name, value in sorted(kernel.options.items()):
+        arguments.add("--option", "{}={}".format(name, value))
+    return arguments
+
+def generate(ctx, kernel, generated, request):
     """Declares the action that turns a kernel's source into its generated directory.
 
     Args:
       ctx: context of a rule with `STEP_ATTRS`.
-      sources: depset of File; the kernel's module and every module it may import.
-      native_sources: depset of File; hand-written C++ that it may call.
-      imports: depset of string; `PyInfo.imports` of the dependencies.
-      module: string; dotted name of the kernel's module.
-      entry: string; name of the `@pl.jit` function.
-      import_roots: list of string; folders to import from before all others.
-      backend_type: string; the hardware family.
-      execution_mode: string; `sim` or `device`.
-      tensors: dict of string to string; tensor metadata by parameter.
-      options: dict of string to string; compile options.
+      kernel: struct; what is compiled, and for what: `sources` (depset of File: the kernel's module and every module it may
+        import), `native_sources` (depset of File: hand-written C++ that it may call), `imports` (depset of string:
+        `PyInfo.imports` of the dependencies), `import_roots` (list of string: folders to import from before all others),
+        `module`, `entry`, `backend_type` and `execution_mode` (strings), `tensors` and `options` (dicts of string).
       generated: File; the directory to write.
       request: File; the request record to write.
     """
-    arguments = ctx.actions.args()
-    arguments.add("--module", module)
-    arguments.add("--entry", entry)
-    arguments.add("--backend-type", backend_type)
-    arguments.add("--execution-mode", execution_mode)
-    arguments.add_all(import_roots, before_each = "--import-root")
-    _add_import_roots(ctx, arguments, sources, imports)
-    for name, value in sorted(tensors.items()):
-        arguments.add("--tensor", "{}={}".format(name, value))
-    for name, value in sorted(options.items()):
-        arguments.add("--option", "{}={}".format(name, value))
+    arguments = _entry_arguments(ctx, kernel)
     arguments.add_all([generated], before_each = "--out", expand_directories = False)
     arguments.add("--request", request)
     _run(
         ctx,
         step = ["pypto.build", "generate"],
         arguments = arguments,
-        inputs = [sources, native_sources],
+        inputs = [kernel.sources, kernel.native_sources],
         message = "Generating kernel",
         mnemonic = "PyptoGenerate",
         outputs = [generated, request],
+    )
+
+def dump_ir(ctx, kernel, program, parsed, lowered):
+    """Declares the action that prints a kernel's IR.
+
+    Args:
+      ctx: context of an aspect with `STEP_ATTRS`.
+      kernel: struct; as in `generate`.
+      program: File; the program that prints it.
+      parsed: File; the IR as it is parsed.
+      lowered: File; the IR after all passes.
+    """
+    arguments = _entry_arguments(ctx, kernel)
+    arguments.add("--parsed", parsed)
+    arguments.add("--lowered", lowered)
+    _run(
+        ctx,
+        step = [program],
+        arguments = arguments,
+        inputs = [kernel.sources, kernel.native_sources, depset([program])],
+        message = "Printing the IR of",
+        mnemonic = "PyptoIr",
+        outputs = [parsed, lowered],
     )
 
 def check_sources(ctx, own, sources, imports, checked, import_roots = []):

@@ -5,9 +5,8 @@ load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "check_sources", "compile_kernel", "describe", "generate", "seal", "select_pto", "verify")
 load("//rules/private:identity_settings.bzl", "IDENTITY_ATTRS", "identity_settings")
 load("//rules/private:install.bzl", "install_target")
+load("//rules/private:kernel_source.bzl", "kernel_source")
 load("//rules/private:messages.bzl", "shown_label")
-load("//rules/private:module_name.bzl", "module_of")
-load("//rules/private:pypto_library.bzl", "native_sources_of")
 load("//rules/private:tool_set.bzl", "TOOL_SET_ATTRS", "TOOL_SET_TOOLCHAINS", "select_tools")
 load("//rules/private/providers:bundle_info.bzl", "PyptoBundleInfo")
 load("//rules/private/providers:kernel_info.bzl", "PyptoKernelInfo")
@@ -27,17 +26,9 @@ def _backend_type(ctx):
 def _pypto_kernel_impl(ctx):
     name = ctx.label.name
     backend_type = _backend_type(ctx)
-    module = module_of(ctx.file.src, ctx.attr.module)
-    execution_mode = ctx.attr._execution_mode[BuildSettingInfo].value
+    source = kernel_source(ctx.file.src, ctx.attr, backend_type, ctx.attr._execution_mode[BuildSettingInfo].value)
     settings = identity_settings(ctx)
-    tools = select_tools(ctx, backend_type, execution_mode)
-    entry = ctx.attr.entry or module.name.rpartition(".")[2]
-    sources = depset(
-        [ctx.file.src],
-        transitive = [dep[PyInfo].transitive_sources for dep in ctx.attr.deps],
-    )
-    native_sources = depset(transitive = native_sources_of(ctx.attr.deps))
-    imports = depset(transitive = [dep[PyInfo].imports for dep in ctx.attr.deps])
+    tools = select_tools(ctx, backend_type, source.execution_mode)
 
     request = ctx.actions.declare_file(name + ".pypto/request.json")
     descriptor = ctx.actions.declare_file(name + ".pypto/toolchain.json")
@@ -50,21 +41,7 @@ def _pypto_kernel_impl(ctx):
     verified = ctx.actions.declare_file(name + ".pypto/verified")
     checked = ctx.actions.declare_file(name + ".pypto/checked")
 
-    generate(
-        ctx,
-        backend_type = backend_type,
-        entry = entry,
-        execution_mode = execution_mode,
-        generated = generated,
-        import_roots = module.import_roots,
-        imports = imports,
-        module = module.name,
-        native_sources = native_sources,
-        options = ctx.attr.options,
-        request = request,
-        sources = sources,
-        tensors = ctx.attr.tensors,
-    )
+    generate(ctx, source, generated, request)
     select_pto(ctx, generated, pto)
     describe(ctx, tools, settings, descriptor)
     assemble(ctx, tools, generated, descriptor, assembled, toolchain = PTOAS_TOOLCHAIN_TYPE)
@@ -74,17 +51,24 @@ def _pypto_kernel_impl(ctx):
         assembled = assembled,
         backend_type = backend_type,
         descriptor = descriptor,
-        entry = entry,
-        execution_mode = execution_mode,
+        entry = source.entry,
+        execution_mode = source.execution_mode,
         generated = generated,
-        module = module.name,
+        module = source.module,
         ready = ready,
         request = request,
         tools = tuple([tool.evidence for _, tool in sorted(tools.items())]),
     )
     seal(ctx, [kernel], descriptor, settings, bundle, digest)
     verify(ctx, bundle, verified)
-    check_sources(ctx, own = [ctx.file.src], sources = sources, imports = imports, checked = checked, import_roots = module.import_roots)
+    check_sources(
+        ctx,
+        checked = checked,
+        import_roots = source.import_roots,
+        imports = source.imports,
+        own = [ctx.file.src],
+        sources = source.sources,
+    )
     return [
         DefaultInfo(
             files = depset([bundle]),
@@ -104,7 +88,7 @@ def _pypto_kernel_impl(ctx):
         PyptoBundleInfo(
             bundles = {backend_type: bundle},
             digests = {backend_type: digest},
-            execution_mode = execution_mode,
+            execution_mode = source.execution_mode,
             kernels = depset([kernel]),
         ),
         coverage_common.instrumented_files_info(ctx, dependency_attributes = ["deps"], source_attributes = ["src"]),

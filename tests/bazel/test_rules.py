@@ -225,3 +225,16 @@ def test_the_reference_is_current(checkout: Workspace) -> None:
     for made in sorted(checkout.output("docs/reference").glob("*.md")):
         kept = ROOT / "docs/reference" / made.name
         assert kept.read_text() == made.read_text(), "run: tools/bazel run //docs/reference:update"
+
+
+def test_aspects(checkout: Workspace) -> None:
+    """The IR of every kernel of a bundle, before and after the passes; the lint of a py_library names the place."""
+    aspect = ("--aspects=//rules:aspects.bzl%pypto_ir", "--output_groups=pypto_ir")
+    checkout.build(*aspect, "//kernels:add_a2a3", "//tests/bazel/bundles:both")
+    made = checkout.output("kernels/add_a2a3.pypto")
+    assert "orchestration @add(" in (made / "parsed.ir").read_text()
+    assert (made / "parsed.ir").read_text() != (made / "lowered.ir").read_text()
+    lint = ("--aspects=//rules:aspects.bzl%pypto_lint", "--output_groups=pypto_lint")
+    done = checkout.run("build", *lint, "//tests/bazel/mistakes:plain")
+    assert done.code != 0
+    assert "tests/bazel/mistakes/plain.py:3: error: 'numpy' is not in the standard library" in done.output
