@@ -168,6 +168,11 @@ class Program:
     entry: str
     functions: dict[str, Function]
 
+    def __str__(self) -> str:
+        from pypto.ir.printer import print_program
+
+        return print_program(self)
+
     @property
     def entry_function(self) -> Function:
         """The orchestration entry."""

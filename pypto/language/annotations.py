@@ -45,6 +45,9 @@ class Tensor:
     shape: Any
     dtype: Any
 
+    def __init__(self, *_: Any) -> None:
+        raise TypeError("a tensor parameter is annotated with brackets: pl.Tensor[[rows, cols], dtype]")
+
     def __class_getitem__(cls, item: Any) -> Any:
         return TensorAnnotation(item)
 

@@ -274,6 +274,7 @@ def load(
         shapes: known sizes of the window; all but the last two are 1.
         valid_shape: sizes that hold data, at most ``shapes``; may be run-time values.
         target_memory: Vec or Mat. Unless given, a tile that only matrix operations use goes to Mat, others to Vec.
+        clamp: of the window, only what the tensor has there holds data.
     """
 
 

@@ -396,8 +396,16 @@ def _unsupported(key: str, value: Any) -> str:
     type_name = type(value).__qualname__ if module == "builtins" else f"{module}.{type(value).__qualname__}"
     return (
         f"{key} has a value of type {type_name}, which cannot enter a kernel; allowed are int, float, bool, str, None, "
-        "dtypes, enums of pypto.language, tuples and lists of them, and functions under @pl.jit"
+        f"dtypes, enums of pypto.language, tuples and lists of them, and functions under @pl.jit{_namesake(key)}"
     )
+
+
+def _namesake(key: str) -> str:
+    """Advice for ``np.exp``: the operation of the language with the same name."""
+    from pypto.language import ops
+
+    name = key.rpartition(".")[2]
+    return f"; use pl.{name}" if isinstance(getattr(ops, name, None), Operation) else ""
 
 
 def _value_record(value: Any, order: Mapping[int, int]) -> list[Any]:

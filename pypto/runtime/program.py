@@ -127,7 +127,7 @@ class CompiledProgram:
             message = f"{place.text} was stopped: {said}"
         else:
             kind = KernelRunError
-            message = f"{place.text} failed: {said}"
+            message = f"{place.text} failed: {said}{_advice(said)}"
         raise kind(
             f"{self.config.entry}: {message}", task=place.task, op=place.op, function=place.function, line=place.line
         )
@@ -137,3 +137,9 @@ class CompiledProgram:
         if not outputs:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _advice(said: str) -> str:
+    if said.startswith("pl.load reads outside of"):
+        return "; valid_shape says how much of the window holds data, clamp=True as much as the tensor has"
+    return ""

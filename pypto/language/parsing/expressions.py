@@ -59,7 +59,7 @@ _BUILTIN_ADVICE = {
     "round": "use pl.cast with a mode",
     "len": "use .shape",
     "enumerate": "use pl.range",
-    "print": "kernels cannot print",
+    "print": "pl.static_print shows what is known while compiling",
 }
 
 
@@ -142,7 +142,7 @@ def _member(frame: Frame, model: Model, attribute: str, node: ast.Attribute) -> 
 def _binary(frame: Frame, node: ast.BinOp) -> Model:
     sign = _SIGNS.get(type(node.op))
     if sign is None:
-        advice = "; use pl.matmul" if isinstance(node.op, ast.MatMult) else ""
+        advice = {ast.MatMult: "; use pl.matmul", ast.Pow: "; multiply (x * x), or use pl.sqrt"}.get(type(node.op), "")
         raise frame.syntax_error(f"the operator {type(node.op).__name__} is not part of the language{advice}", node)
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     return apply_binary(frame, sign, left, right, node)

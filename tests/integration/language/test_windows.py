@@ -1,0 +1,34 @@
+"""Windows that reach behind a tensor: the mistake, the advice, and what follows it."""
+
+import numpy as np
+import pytest
+
+import pypto.language as pl
+from pypto.runtime.errors import KernelRunError
+
+N = pl.dynamic("N")
+
+
+@pl.jit
+def whole_windows(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
+    for row in pl.range(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [row, 0], [16, 64]), [row, 0], out)
+    return out
+
+
+@pl.jit
+def clamped_windows(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
+    for row in pl.range(0, x.shape[0], 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [row, 0], [16, 64], clamp=True), [row, 0], out)
+    return out
+
+
+def test_a_window_behind_the_tensor() -> None:
+    x = np.arange(40 * 64, dtype=np.float32).reshape(40, 64)
+    with pytest.raises(KernelRunError, match=r"pl\.load reads outside of x; valid_shape says .*, clamp=True "):
+        whole_windows(x, np.zeros_like(x))
+    out = np.zeros_like(x)
+    clamped_windows(x, out)
+    np.testing.assert_array_equal(out, x)
