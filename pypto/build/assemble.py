@@ -10,10 +10,10 @@ from pypto.build.layout import new_directory, read_config, write_file
 from pypto.build.parallel import run_all
 
 if TYPE_CHECKING:
-    from pypto.toolchain import Toolchain
+    from pypto.toolchain.host import Tools
 
 
-def assemble(generated: Path, toolchain: Toolchain, out: Path, *, jobs: int | None = None) -> None:
+def assemble(generated: Path, toolchain: Tools, out: Path, *, jobs: int | None = None) -> None:
     """Write ``ptoas/<kernel>.cpp`` of every kernel into ``out`` (absent or empty).
 
     Args:
@@ -36,7 +36,7 @@ def assemble(generated: Path, toolchain: Toolchain, out: Path, *, jobs: int | No
         write_file(root, kernel["cpp"], text)
 
 
-def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Toolchain) -> bytes:
+def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools) -> bytes:
     """C++ of one kernel; ``kernel`` is its entry in ``kernel_config.json``."""
     from pypto.toolchain.repair import repair
     from pypto.toolchain.tools import private_root, ptoas_command

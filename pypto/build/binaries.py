@@ -11,10 +11,10 @@ from pypto.build.compile_ import compile_
 from pypto.build.layout import BINARY_MANIFEST, CONFIG, chips_of, copy_file, new_directory, read_config, write_file
 
 if TYPE_CHECKING:
-    from pypto.toolchain import Toolchain
+    from pypto.toolchain.host import Tools
 
 
-def build_binaries(generated: Path, toolchain: Toolchain, out: Path, scratch: Path) -> tuple[str, ...]:
+def build_binaries(generated: Path, toolchain: Tools, out: Path, scratch: Path) -> tuple[str, ...]:
     """Write the READY directory of a generated one into ``out`` (absent or empty); scratch folders are in ``scratch``.
 
     Returns the files that a compiler read and no identity covers, as `compile_`.
@@ -39,7 +39,7 @@ def build_binaries(generated: Path, toolchain: Toolchain, out: Path, scratch: Pa
     return tuple(sorted(uncovered))
 
 
-def _one_chip(generated: Path, toolchain: Toolchain, out: Path, scratch: Path) -> tuple[str, ...]:
+def _one_chip(generated: Path, toolchain: Tools, out: Path, scratch: Path) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory(prefix=".assembled.", dir=scratch) as assembled:
         assemble(generated, toolchain, Path(assembled))
         return compile_(generated, Path(assembled), toolchain, out)

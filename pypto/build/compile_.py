@@ -11,11 +11,11 @@ from pypto.build.parallel import run_all
 
 if TYPE_CHECKING:
     from pypto.runtime.kernel_compiler import Compiled
-    from pypto.toolchain import Toolchain
+    from pypto.toolchain.host import Tools
 
 
 def compile_(
-    generated: Path, assembled: Path, toolchain: Toolchain, out: Path, *, jobs: int | None = None
+    generated: Path, assembled: Path, toolchain: Tools, out: Path, *, jobs: int | None = None
 ) -> tuple[str, ...]:
     """Write the READY directory into ``out`` (absent or empty): generated files, C++, binaries and their manifest.
 
@@ -66,7 +66,7 @@ def compile_binaries(
     config: Mapping[str, Any],
     paths: Sequence[str],
     read: Callable[[str], bytes],
-    toolchain: Toolchain,
+    toolchain: Tools,
     *,
     jobs: int | None = None,
 ) -> dict[str, Compiled]:

@@ -13,10 +13,10 @@ from pypto.build.layout import generated_files, read_config
 from pypto.build.parallel import run_all
 
 if TYPE_CHECKING:
-    from pypto.toolchain import Toolchain
+    from pypto.toolchain.host import Tools
 
 
-def complete(directory: Path, toolchain: Toolchain, *, jobs: int | None = None) -> tuple[str, ...]:
+def complete(directory: Path, toolchain: Tools, *, jobs: int | None = None) -> tuple[str, ...]:
     """Make ``directory``, which holds a generated directory's files, a READY one; the paths of what was built.
 
     Binaries of an earlier call that are intact and were built from the same sources with the same tools stay; see
@@ -70,11 +70,17 @@ def _sources(directory: Path, config: Mapping[str, Any]) -> dict[str, bytes]:
     return found
 
 
-def _context(config: Mapping[str, Any], sources: Mapping[str, bytes], toolchain: Toolchain) -> Mapping[str, Any] | None:
-    from pypto._identity.hermetic import hermetic_identity
+def _context(config: Mapping[str, Any], sources: Mapping[str, bytes], toolchain: Tools) -> Mapping[str, Any] | None:
+    from pypto._identity.policy import IdentitySettings
+    from pypto.toolchain.descriptor import Toolchain
 
-    device = config["execution_mode"] == "device"
-    environment = hermetic_identity(toolchain.descriptor.record(), device=device).digest
+    mode = config["execution_mode"]
+    if isinstance(toolchain, Toolchain):
+        from pypto._identity.hermetic import hermetic_identity
+
+        environment = hermetic_identity(toolchain.descriptor.record(), device=mode == "device").digest
+    else:
+        environment = toolchain.identity(mode, IdentitySettings()).digest
     if environment is None:
         return None
     return {

@@ -17,6 +17,7 @@ from pypto.runtime.errors import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
+    from pypto.toolchain.host import Tools
 
 
 def run_generation(request: Request, directory: Path) -> Program:
@@ -26,8 +27,11 @@ def run_generation(request: Request, directory: Path) -> Program:
         return generate(request.closure, request.specialization, directory)
 
 
-def run_binaries(generated: Path, directory: Path, parent: Path) -> tuple[str, ...]:
+def run_binaries(generated: Path, directory: Path, parent: Path, *, tools: Tools | None = None) -> tuple[str, ...]:
     """The binary stage, counted: a READY directory from a generated one; scratch folders are made in ``parent``.
+
+    Args:
+        tools: those that the key of a shared result was made of; default those in force.
 
     Returns the files that a compiler read and no identity covers: with any, the directory must not be shared.
 
@@ -36,9 +40,9 @@ def run_binaries(generated: Path, directory: Path, parent: Path) -> tuple[str, .
         ToolError: a tool failed.
     """
     from pypto.build.binaries import build_binaries
-    from pypto.toolchain import current
+    from pypto.toolchain import in_force
 
-    toolchain = current()
+    toolchain = in_force() if tools is None else tools
     count("binary_builds")
     with timing("build_ns"):
         return build_binaries(generated, toolchain, directory, parent)

@@ -21,6 +21,7 @@ from pypto.runtime.forks import ForkSafeLock
 if TYPE_CHECKING:
     from pypto.jit.artifact_cache.key import ArtifactKey
     from pypto.toolchain import Toolchain
+    from pypto.toolchain.host import Tools
 
 _flights = SingleFlight()
 _objects: dict[Hashable, CompiledKernel] = {}
@@ -57,7 +58,7 @@ def obtain(request: Request) -> CompiledKernel:
         count_bypass(str(unavailable))
         # Nothing identifies the result, so only requests that overlap with this one may share it.
         return _in_flight(("bypass", *_request_key(request)), None, lambda: _build_privately(request))
-    return _persistent(request, key)
+    return _persistent(request, key, toolchain)
 
 
 def _sealed(request: Request) -> CompiledKernel | None:
@@ -86,32 +87,36 @@ def _sealed(request: Request) -> CompiledKernel | None:
     return _remember(name, restored)
 
 
-def _private(request: Request, toolchain: Toolchain | None) -> CompiledKernel:
+def _private(request: Request, toolchain: Tools | None) -> CompiledKernel:
     # Tools that were exchanged make another object; their digest is enough, since nothing outlives the process.
     tools = None if toolchain is None else _digest_of(toolchain)
     name = ("private", tools, *_request_key(request))
     return _known(name) or _in_flight(name, name, lambda: _build_privately(request))
 
 
-def _digest_of(toolchain: Toolchain) -> str:
-    """The digest of the tools in force, which stay one object until their files change."""
+def _digest_of(toolchain: Tools) -> str:
+    """The digest of the tools in force; installed ones stay one object until their files change."""
     global _latest_tools
+    from pypto.toolchain import Toolchain
+
+    if not isinstance(toolchain, Toolchain):
+        return toolchain.selection_key()
     latest = _latest_tools
     if latest is None or latest[0] is not toolchain:
         _latest_tools = latest = (toolchain, toolchain.descriptor.digest)
     return latest[1]
 
 
-def _persistent(request: Request, key: ArtifactKey) -> CompiledKernel:
+def _persistent(request: Request, key: ArtifactKey, toolchain: Tools | None) -> CompiledKernel:
     policy = request.policy
     name = ("persistent", policy.root, policy.readonly, key.digest)
-    return _known(name) or _in_flight(name, name, lambda: _from_store(request, key))
+    return _known(name) or _in_flight(name, name, lambda: _from_store(request, key, toolchain))
 
 
-def _from_store(request: Request, key: ArtifactKey) -> CompiledKernel:
+def _from_store(request: Request, key: ArtifactKey, toolchain: Tools | None) -> CompiledKernel:
     from pypto.jit.stored import StoredRequest
 
-    return StoredRequest(request, key).obtain()
+    return StoredRequest(request, key, toolchain).obtain()
 
 
 def _build_privately(request: Request) -> CompiledKernel:
@@ -120,16 +125,16 @@ def _build_privately(request: Request) -> CompiledKernel:
     return build_private(request)
 
 
-def current_toolchain() -> Toolchain | None:
-    from pypto.toolchain import ToolchainNotInstalled, current
+def current_toolchain() -> Tools | None:
+    from pypto.toolchain import ToolchainNotInstalled, in_force
 
     try:
-        return current()
+        return in_force()
     except ToolchainNotInstalled:
         return None
 
 
-def artifact_key(request: Request, toolchain: Toolchain | None) -> ArtifactKey:
+def artifact_key(request: Request, toolchain: Tools | None) -> ArtifactKey:
     from pypto.jit.artifact_cache.key import ArtifactKey
 
     if toolchain is None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pypto.jit.function import JITFunction
     from pypto.runtime.config import RunConfig
     from pypto.toolchain import Toolchain
+    from pypto.toolchain.host import Tools
 
 _APPLICATION_SCHEMA = 1
 _SPECIALIZATIONS = 256
@@ -216,15 +217,18 @@ def _default_config() -> RunConfig:
     return RunConfig()
 
 
-def environment_identity(
-    toolchain: Toolchain, options: CompileOptions, settings: IdentitySettings
-) -> ToolchainIdentity:
+def environment_identity(toolchain: Tools, options: CompileOptions, settings: IdentitySettings) -> ToolchainIdentity:
     """The identity of a build with these tools; under settings that read content, every byte of the tools is read.
 
     Raises:
         IdentityUnavailable: a component cannot be identified.
     """
-    identity = _environments.of(toolchain, options.execution_mode == "device", settings)
+    from pypto.toolchain import Toolchain
+
+    if isinstance(toolchain, Toolchain):
+        identity = _environments.of(toolchain, options.execution_mode == "device", settings)
+    else:
+        identity = toolchain.identity(options.execution_mode, settings)
     if not identity.usable:
         raise IdentityUnavailable(identity.explain())
     return identity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +33,7 @@ from pypto.runtime.errors import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
+    from pypto.toolchain.host import Tools
 
 _HINT_LIMIT = 1 << 24
 
@@ -46,11 +48,12 @@ class _StaysPrivate(Exception):
 
 
 class StoredRequest:
-    """One request against one store."""
+    """One request against one store; ``tools`` are those that the key was made of."""
 
-    def __init__(self, request: Request, key: ArtifactKey) -> None:
+    def __init__(self, request: Request, key: ArtifactKey, tools: Tools | None) -> None:
         self.request = request
         self.key = key
+        self.tools = tools
         self._reported: set[LookupStatus] = set()
 
     def obtain(self) -> CompiledKernel:
@@ -162,7 +165,7 @@ class StoredRequest:
             program=program,
             key=self.key.digest,
         )
-        promotion = Promotion(run_binaries, self._note_failure, count_bypass)
+        promotion = Promotion(functools.partial(run_binaries, tools=self.tools), self._note_failure, count_bypass)
         store = ArtifactStore(policy.root, policy.readonly, private_parent(policy.root))
         bind_artifact(kernel, store, generated, self._run_directory(), promotion=promotion)
         return kernel

@@ -30,9 +30,9 @@ from pypto.runtime.program import CompiledProgram
 
 def _build(generated: Path, out: Path, scratch: Path) -> tuple[str, ...]:
     from pypto.build.binaries import build_binaries
-    from pypto.toolchain import current
+    from pypto.toolchain import in_force
 
-    return build_binaries(generated, current(), out, scratch)
+    return build_binaries(generated, in_force(), out, scratch)
 
 
 @dataclass(frozen=True)

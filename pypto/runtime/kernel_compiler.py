@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +16,7 @@ from pypto.runtime.targets import HOST_BUILD_GRAPH, target
 from pypto.runtime.witness import parse_dependencies, uncovered
 
 if TYPE_CHECKING:
-    from pypto.toolchain.descriptor import Toolchain
+    from pypto.toolchain.host import Tools
     from pypto.toolchain.tools import Command
 
 
@@ -53,21 +53,29 @@ class KernelCompiler:
     Raises:
         ValueError: ``PYPTO_COMPILER_TIMEOUT`` is not a positive finite number, or an unknown target.
         ToolSetMissing: ``device`` without its compilers.
+        ToolchainError: this machine has no usable g++, and its tools are chosen.
     """
 
     def __init__(
         self,
-        toolchain: Toolchain,
+        toolchain: Tools,
         *,
         execution_mode: ExecutionMode | str = ExecutionMode.SIM,
         backend_type: BackendType | str = BackendType.Ascend910B,
         build_dir: str | os.PathLike[str] | None = None,
     ) -> None:
+        from pypto.toolchain.descriptor import Toolchain
         from pypto.toolchain.errors import ToolchainError, ToolSetMissing
-        from pypto.toolchain.tools import compiler_timeout
+        from pypto.toolchain.tools import HOST_LINKS, compiler_timeout
 
         self.target = target(backend_type, execution_mode)
-        if self.target.is_device and "cann" not in toolchain.descriptor.sets:
+        installed = toolchain if isinstance(toolchain, Toolchain) else None
+        if self.target.is_device and installed is None:
+            raise ToolSetMissing(
+                "the tools of this machine build for execution_mode='sim' only; for a device install a toolchain: "
+                "`python -m pypto.toolchain install --cann DIR`"
+            )
+        if self.target.is_device and installed is not None and "cann" not in installed.descriptor.sets:
             raise ToolSetMissing(
                 "kernels for execution_mode='device' need CANN's compilers (ccec, ld.lld), which the toolchain in "
                 "force does not have; install the CANN toolkit and run `python -m pypto.toolchain install --cann DIR`, "
@@ -78,6 +86,13 @@ class KernelCompiler:
         except ToolchainError as error:
             raise ValueError(str(error)) from None
         self._toolchain = toolchain
+        self._installed = installed
+        self._sets: Collection[str] = HOST_LINKS
+        self._system: tuple[str, ...] = ()
+        if isinstance(toolchain, Toolchain):
+            self._sets = toolchain.descriptor.sets
+        else:
+            self._system = toolchain.system_includes()
         self._build_dir = build_dir
 
     def compile_incore(
@@ -124,8 +139,9 @@ class KernelCompiler:
                 dependencies=_DEPENDENCIES,
             )
             return self._run([(stage, command)], files, lambda data: check_shared_object(stage, data, KERNEL_FUNCTIONS))
+        assert self._installed is not None
         compiled = ccec_compile(
-            self._toolchain,
+            self._installed,
             f"w/{source}",
             _OBJECT,
             architecture=self.target.aicore[core],
@@ -133,7 +149,7 @@ class KernelCompiler:
             includes=includes,
             dependencies=_DEPENDENCIES,
         )
-        linked = lld_link(self._toolchain, _OBJECT, _OUTPUT)
+        linked = lld_link(self._installed, _OBJECT, _OUTPUT)
         steps = [(stage, compiled), (f"link {name}", linked)]
         return self._run(steps, files, lambda data: check_device_kernel(f"link {name}", data))
 
@@ -157,8 +173,15 @@ class KernelCompiler:
         stage = f"compile orchestration {name}"
         on_device = self.target.orchestration_compiler(runtime) == "aarch64"
         _require(self.target.orchestration_sources(), stage)
-        make = aarch64_orchestration if on_device else gcc_orchestration
-        command = make(self._toolchain, f"w/{source}", _OUTPUT, includes=("w",), dependencies=_DEPENDENCIES)
+        if on_device:
+            assert self._installed is not None
+            command = aarch64_orchestration(
+                self._installed, f"w/{source}", _OUTPUT, includes=("w",), dependencies=_DEPENDENCIES
+            )
+        else:
+            command = gcc_orchestration(
+                self._toolchain, f"w/{source}", _OUTPUT, includes=("w",), dependencies=_DEPENDENCIES
+            )
         machine = "aarch64" if on_device else None
         return self._run(
             [(stage, command)],
@@ -183,8 +206,7 @@ class KernelCompiler:
             check(binary)
         except LoadError as error:
             raise CompilerOutputError(f"{error} (written by {steps[-1][1].argv[0]})") from None
-        sets = self._toolchain.descriptor.sets
-        return Compiled(binary, uncovered(parse_dependencies(dependencies), sets, files))
+        return Compiled(binary, uncovered(parse_dependencies(dependencies), self._sets, files, self._system))
 
 
 # Beside the sources, where no source can have its name.

@@ -6,6 +6,7 @@ compiler writes says what it really opened; a file that only the list knows is o
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Collection
@@ -21,15 +22,20 @@ def parse_dependencies(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def uncovered(dependencies: Collection[str], sets: Collection[str], sources: Collection[str]) -> tuple[str, ...]:
+def uncovered(
+    dependencies: Collection[str], sets: Collection[str], sources: Collection[str], system: Collection[str] = ()
+) -> tuple[str, ...]:
     """Those files that no identity covers, sorted.
 
     Args:
         dependencies: paths as the compiler wrote them, relative to its private root.
         sets: names of the tool sets in ``t``.
         sources: paths below ``w`` that were written for this compilation.
+        system: real paths of folders that belong to a compiler of this machine.
     """
-    return tuple(sorted({path for path in dependencies if not _is_covered(path, sets, sources)}))
+    return tuple(
+        sorted({path for path in dependencies if not (_is_covered(path, sets, sources) or _lies_below(path, system))})
+    )
 
 
 def _is_covered(path: str, sets: Collection[str], sources: Collection[str]) -> bool:
@@ -43,3 +49,7 @@ def _is_covered(path: str, sets: Collection[str], sources: Collection[str]) -> b
     if inside.startswith("../") or inside == "..":
         return False
     return match[1] in sets or (match[1] == "pypto" and inside.startswith("pypto/"))
+
+
+def _lies_below(path: str, folders: Collection[str]) -> bool:
+    return path.startswith("/") and any(os.path.realpath(path).startswith(f"{folder}/") for folder in folders)

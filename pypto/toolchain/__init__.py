@@ -15,7 +15,7 @@ from pypto.toolchain.errors import (
     ToolSetMissing,
     ToolTimeout,
 )
-from pypto.toolchain.selection import current, use
+from pypto.toolchain.selection import current, in_force, use
 
 __all__ = [
     "Bindings",
@@ -31,5 +31,6 @@ __all__ = [
     "ToolchainNotInstalled",
     "current",
     "describe",
+    "in_force",
     "use",
 ]

@@ -271,9 +271,14 @@ def _soname(path: str) -> str:
 
 
 _ISA_FOLDER = "tilelang/3rdparty/pto-isa/include/"
-_MENDED = "pto/cpu/TReduceIdx.hpp"
+MENDED = "pto/cpu/TReduceIdx.hpp"
 _MEND_FROM = b'static_assert(false, "Unsupport element cmp.");'
 _MEND_TO = b'static_assert(sizeof(DType) == 0, "Unsupport element cmp.");'
+
+
+def mend(header: bytes) -> bytes | None:
+    """The header `MENDED` of PTO-ISA as GCC 12 can read it; None if it is not the one that needs mending."""
+    return header.replace(_MEND_FROM, _MEND_TO) if header.count(_MEND_FROM) == 1 else None
 
 
 def isa(locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
@@ -284,17 +289,18 @@ def isa(locked: LockedSet, files: Mapping[str, Path], tree: Tree) -> Contents:
         if path.endswith(".md"):
             continue
         tree.add(f"include/{path}", member.data)
-        if path == _MENDED:
+        if path == MENDED:
             # GCC allows a condition that is always false only from version 13 on; this one depends on the template.
-            if member.data.count(_MEND_FROM) != 1:
+            mended = mend(member.data)
+            if mended is None:
                 raise UnpackError(f"{path} of {wheel.file} is not the header that the overlay mends")
-            tree.add(f"overlay/{path}", member.data.replace(_MEND_FROM, _MEND_TO))
-    if f"overlay/{_MENDED}" not in tree or "include/pto/pto-inst.hpp" not in tree:
+            tree.add(f"overlay/{path}", mended)
+    if f"overlay/{MENDED}" not in tree or "include/pto/pto-inst.hpp" not in tree:
         raise UnpackError(f"{wheel.file} does not hold the PTO-ISA headers where they were expected")
     return Contents(
         {},
         includes=("overlay", "include", "include/pto"),
-        facts={"overlay": tree.sha256(f"overlay/{_MENDED}")},
+        facts={"overlay": tree.sha256(f"overlay/{MENDED}")},
     )
 
 

@@ -6,29 +6,76 @@ import functools
 import os
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pypto.toolchain.descriptor import DESCRIPTOR_FILE, Toolchain
 from pypto.toolchain.errors import ToolchainError, ToolchainNotInstalled
 from pypto.toolchain.lock import load_lock, prefix_name
 
+if TYPE_CHECKING:
+    from pypto.toolchain.host import Tools
+
 ENVIRONMENT_VARIABLE = "PYPTO_TOOLCHAIN_DESCRIPTOR"
+WORLD_VARIABLE = "PYPTO_TOOLCHAIN"
+HOST = "host"
+"""Instead of a descriptor: the tools of this machine."""
 
 _guard = threading.Lock()
 _chosen: Path | None = None
+_host_chosen = False
 _loaded: tuple[tuple[str, int, int, int], Toolchain] | None = None
 
 
 def use(path: str | os.PathLike[str] | None) -> None:
-    """Choose the descriptor file for this process; None returns to the environment variable or the installed tools.
+    """Choose the descriptor file for this process; None returns to the environment variables or the installed tools.
+
+    Args:
+        path: the file; `"host"` chooses the tools of this machine instead (a file of that name is `"./host"`).
 
     Raises:
         DescriptorError: the file or the bindings beside it cannot be used.
     """
-    global _chosen
-    if path is not None:
+    global _chosen, _host_chosen
+    host = path == HOST
+    if path is not None and not host:
         Toolchain.load(path)
     with _guard:
-        _chosen = None if path is None else Path(os.path.abspath(path))
+        _chosen = None if path is None or host else Path(os.path.abspath(path))
+        _host_chosen = host
+
+
+def is_host_chosen() -> bool:
+    """Whether builds take the tools of this machine: `use("host")`, else `PYPTO_TOOLCHAIN=host`.
+
+    Raises:
+        ToolchainError: the variable says anything else, or contradicts `PYPTO_TOOLCHAIN_DESCRIPTOR`.
+    """
+    if _host_chosen or _chosen is not None:
+        return _host_chosen
+    named = os.environ.get(WORLD_VARIABLE)
+    if not named:
+        return False
+    if named != HOST:
+        raise ToolchainError(
+            f"{WORLD_VARIABLE}={named!r}: the only value is {HOST!r}, the tools of this machine; a descriptor is named "
+            f"with {ENVIRONMENT_VARIABLE}"
+        )
+    if os.environ.get(ENVIRONMENT_VARIABLE):
+        raise ToolchainError(f"{WORLD_VARIABLE} and {ENVIRONMENT_VARIABLE} are both set; unset one of them")
+    return True
+
+
+def in_force() -> Tools:
+    """What a call of a kernel builds with: the tools of this machine if they are chosen, else `current()`.
+
+    Raises:
+        ToolchainError: as `is_host_chosen` and `current`.
+    """
+    if not is_host_chosen():
+        return current()
+    from pypto.toolchain.host import HostTools
+
+    return HostTools.capture()
 
 
 def current() -> Toolchain:
@@ -39,8 +86,14 @@ def current() -> Toolchain:
     Raises:
         ToolchainNotInstalled: nothing was chosen and nothing is installed; names the command that installs.
         DescriptorError: the chosen or installed files cannot be used.
+        ToolchainError: the tools of this machine are chosen, which have no descriptor.
     """
     global _loaded
+    if is_host_chosen():
+        raise ToolchainError(
+            "the tools of this machine are chosen, which have no descriptor; for an installed toolchain unset "
+            f"{WORLD_VARIABLE} or call pypto.toolchain.use(None)"
+        )
     path = descriptor_path()
     try:
         at = path.stat()
@@ -100,5 +153,6 @@ def _missing(path: Path) -> str:
         "no toolchain is installed, and a kernel must be built\n"
         f"  looked for: {path}\n"
         "  install it: python -m pypto.toolchain install\n"
-        f"  or name one: {ENVIRONMENT_VARIABLE}=/path/to/descriptor.json"
+        f"  or name one: {ENVIRONMENT_VARIABLE}=/path/to/descriptor.json\n"
+        f"  or choose the tools of this machine: {WORLD_VARIABLE}={HOST}"
     )

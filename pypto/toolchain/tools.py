@@ -6,6 +6,8 @@ Every command runs with a private root as its working directory, and names every
     w                     the work directory         tmp       the tools' temporary files
 
 so that argument lists, recorded names and outputs are the same strings on every machine and through every door.
+The tools of this machine (`pypto.toolchain.host`) are the exception: they are named by absolute paths, inherit the
+environment, and of the sets have `t/isa` alone, beside it `t/mended` with the header that GCC 12 cannot read.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from pypto.toolchain.cleanup import private_folder, running
 from pypto.toolchain.descriptor import Toolchain, ToolSet
 from pypto.toolchain.errors import ToolchainError, ToolError, ToolTimeout
+
+if TYPE_CHECKING:
+    from pypto.toolchain.host import Tools
 
 TIMEOUT_VARIABLE = "PYPTO_COMPILER_TIMEOUT"
 DEFAULT_TIMEOUT = 900.0
@@ -34,6 +39,9 @@ _COMPAT = "t/pypto/pypto/toolchain/compat"
 # Headers in front of the PTO-ISA ones, by core type, and the one behind them.
 _BEFORE_ISA: Mapping[str, tuple[str, ...]] = {"aiv": (), "aic": (f"{_COMPAT}/pto_isa_cube.hpp",)}
 _AFTER_ISA = f"{_COMPAT}/pto_isa_compat.hpp"
+
+# The links in `t` that builds with the tools of this machine have beside `t/pypto`.
+HOST_LINKS = ("isa", "mended")
 
 CoreType = Literal["aiv", "aic"]
 SimulatorArchitecture = Literal["A2A3", "A5"]
@@ -65,7 +73,7 @@ class PrivateRoot:
 
 
 @contextlib.contextmanager
-def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None = None) -> Iterator[PrivateRoot]:
+def private_root(toolchain: Tools, *, parent: str | os.PathLike[str] | None = None) -> Iterator[PrivateRoot]:
     """A private root for `toolchain`, removed at the end of the block whatever happens in it.
 
     Args:
@@ -84,8 +92,11 @@ def private_root(toolchain: Toolchain, *, parent: str | os.PathLike[str] | None 
         (path / "w").mkdir()
         (path / "t").mkdir()
         (path / "tmp").mkdir()
-        for name, folder in toolchain.bindings.roots.items():
-            (path / "t" / name).symlink_to(folder)
+        if isinstance(toolchain, Toolchain):
+            for name, folder in toolchain.bindings.roots.items():
+                (path / "t" / name).symlink_to(folder)
+        elif toolchain.selection.pto_isa.root is not None:
+            _link_host_isa(path / "t", toolchain.isa())
         # abspath, not resolve: in a sandbox the package's files are links to the outside.
         (path / "t" / "pypto").symlink_to(Path(os.path.abspath(__file__)).parents[2])
         yield PrivateRoot(path)
@@ -153,17 +164,20 @@ def compiler_timeout() -> float:
     return value
 
 
-def ptoas_command(toolchain: Toolchain, source: str, output: str) -> Command:
+def ptoas_command(toolchain: Tools, source: str, output: str) -> Command:
     """ptoas from a `.pto` file to C++; both paths relative to the private root.
 
     The C++ is raw: `pypto.toolchain.repair` mends and normalises it.
     """
+    arguments = ("--enable-insert-sync", source, "-o", output)
+    if not isinstance(toolchain, Toolchain):
+        return Command((toolchain.ptoas(), *arguments), toolchain.environment())
     tools = toolchain.descriptor.sets["ptoas"]
-    return Command((tool_path(tools, "ptoas"), "--enable-insert-sync", source, "-o", output), closed_environment(tools))
+    return Command((tool_path(tools, "ptoas"), *arguments), closed_environment(tools))
 
 
 def gcc_compile_incore(
-    toolchain: Toolchain,
+    toolchain: Tools,
     source: str,
     output: str,
     *,
@@ -182,9 +196,8 @@ def gcc_compile_incore(
         bfloat16: the kernel uses bfloat16, which GCC 12 has no type for: take the package's stand-in.
         dependencies: file for the list of all files that the compiler read, in the syntax of make.
     """
-    isa = toolchain.descriptor.sets["isa"]
     own = [f"-I{path}" for path in includes]
-    own += [f"-I{_join('t/isa', path)}" for path in isa.includes]
+    own += [f"-I{path}" for path in _isa_includes(toolchain)]
     own += [f"-I{NATIVE_INCLUDE}"]
     if bfloat16:
         own += [
@@ -197,11 +210,11 @@ def gcc_compile_incore(
     assertions = f"{NATIVE_INCLUDE}/pypto/assertions.h"
     for header in ("cstdint", "cstddef", assertions, *_BEFORE_ISA[core], "pto/pto-inst.hpp", _AFTER_ISA):
         own += ["-include", header]
-    return gcc_shared_object(toolchain.descriptor.sets["gcc"], [*own, *dependency_flags(dependencies)], source, output)
+    return _shared_object(toolchain, [*own, *dependency_flags(dependencies)], source, output)
 
 
 def gcc_orchestration(
-    toolchain: Toolchain,
+    toolchain: Tools,
     source: str,
     output: str,
     *,
@@ -214,7 +227,7 @@ def gcc_orchestration(
         source, output, includes, dependencies: as in `gcc_compile_incore`.
     """
     own = [*(f"-I{path}" for path in includes), f"-I{NATIVE_INCLUDE}", *dependency_flags(dependencies)]
-    return gcc_shared_object(toolchain.descriptor.sets["gcc"], own, source, output)
+    return _shared_object(toolchain, own, source, output)
 
 
 def closed_environment(tools: ToolSet) -> dict[str, str]:
@@ -257,9 +270,38 @@ def gcc_shared_object(
         ]
         for path in tools.includes:
             argv += ["-isystem", _join(root, path)]
-    argv += ["-std=c++23", "-O2", "-fPIC", "-shared", "-pthread", "-fno-gnu-unique", "-w", *own]
-    argv += ["-ffile-prefix-map=t/=", "-ffile-prefix-map=w/=", source, "-o", output, "-Wl,--build-id=sha1"]
-    return Command(tuple(argv), closed_environment(tools))
+    return Command((*argv, *_shared_object_flags(own, source, output)), closed_environment(tools))
+
+
+def _shared_object(toolchain: Tools, own: Sequence[str], source: str, output: str) -> Command:
+    if isinstance(toolchain, Toolchain):
+        return gcc_shared_object(toolchain.descriptor.sets["gcc"], own, source, output)
+    return Command((toolchain.compiler(), *_shared_object_flags(own, source, output)), toolchain.environment())
+
+
+def _shared_object_flags(own: Sequence[str], source: str, output: str) -> list[str]:
+    flags = ["-std=c++23", "-O2", "-fPIC", "-shared", "-pthread", "-fno-gnu-unique", "-w", *own]
+    return [*flags, "-ffile-prefix-map=t/=", "-ffile-prefix-map=w/=", source, "-o", output, "-Wl,--build-id=sha1"]
+
+
+def _isa_includes(toolchain: Tools) -> tuple[str, ...]:
+    if isinstance(toolchain, Toolchain):
+        return tuple(_join("t/isa", path) for path in toolchain.descriptor.sets["isa"].includes)
+    # Asked here, so that a missing PTO-ISA is an error of its own and none of the compiler.
+    toolchain.isa()
+    return ("t/mended", "t/isa/include", "t/isa/include/pto")
+
+
+def _link_host_isa(tools: Path, isa: Path) -> None:
+    from pypto.toolchain.recipes import MENDED, mend
+
+    (tools / "isa").symlink_to(isa)
+    header = tools / "mended" / MENDED
+    header.parent.mkdir(parents=True)
+    with contextlib.suppress(FileNotFoundError):
+        mended = mend((isa / "include" / MENDED).read_bytes())
+        if mended is not None:
+            header.write_bytes(mended)
 
 
 def dependency_flags(path: str | None) -> list[str]:

@@ -75,7 +75,7 @@ class HostIdentities:
         self, selection: HostSelection, settings: IdentitySettings = _DEFAULT_SETTINGS, *, probes: Probes | None = None
     ) -> ToolchainIdentity:
         """The identity of a build with `selection`; an unusable one names every component that cannot be identified."""
-        key = _memo_key(selection, settings)
+        key = selection_key(selection, settings)
         with self._lock:
             known = self._known.get(key)
             if known is None:
@@ -98,7 +98,8 @@ def host_identity(selection: HostSelection, settings: IdentitySettings = _DEFAUL
     return _identities.identity(selection, settings)
 
 
-def _memo_key(selection: HostSelection, settings: IdentitySettings) -> str:
+def selection_key(selection: HostSelection, settings: IdentitySettings) -> str:
+    """A digest of everything that decides what is found and how it is identified, files apart."""
     variables = selection.variables
     acting = interpreter_overrides(variables) | compiler_overrides(variables)
     acting |= {name: value for name, value in variables.items() if name in _SELECTING or name.startswith("CCACHE_")}

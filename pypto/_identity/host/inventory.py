@@ -10,7 +10,7 @@ import tempfile
 from pypto._identity.host.closure import closure
 from pypto._identity.host.files import Unidentified, lies_in
 from pypto._identity.host.gcc import Gcc
-from pypto._identity.host.probes import Probes
+from pypto._identity.host.probes import Answer, Probes
 from pypto._identity.host.selection import HostSelection
 
 _INCLUDES = re.compile(
@@ -42,10 +42,9 @@ def gcc_files(gcc: Gcc, selection: HostSelection, probes: Probes) -> list[str]:
         link = [gcc.entry, *selection.flags, *_LINK_FLAGS, source, "-o", os.path.join(folder, "out.so")]
         resource = [gcc.entry, *selection.flags, "-print-file-name=include"]
         shown, linked, where = probes([includes, [*link, "-Wl,--verbose"], resource])
-        match = _INCLUDES.search(shown.stderr.decode("utf-8", "surrogateescape"))
-        if shown.status != 0 or match is None:
+        folders = listed_includes(shown)
+        if folders is None:
             raise Unidentified(f"{gcc.entry} does not list its include folders")
-        folders = [line.strip() for part in match.groups() for line in part.splitlines() if line.strip()]
         opened = _OPENED.findall(linked.stdout.decode("utf-8", "surrogateescape"))
         inputs = [os.path.realpath(selection.resolve(path)) for path in opened]
         # GCC's own temporary object is what it made of the empty source, not an input of the link.
@@ -58,6 +57,14 @@ def gcc_files(gcc: Gcc, selection: HostSelection, probes: Probes) -> list[str]:
     libraries = closure(programs, probes)
     headers = [path for path in map(selection.resolve, folders) if not os.path.isdir(path) or os.listdir(path)]
     return outermost([*libraries, *inputs, *scripts, *_resource_files(resources), *headers])
+
+
+def listed_includes(answer: Answer) -> list[str] | None:
+    """The include folders in search order from what GCC says with `-v -E`; None if it says none."""
+    match = _INCLUDES.search(answer.stderr.decode("utf-8", "surrogateescape"))
+    if answer.status != 0 or match is None:
+        return None
+    return [line.strip() for part in match.groups() for line in part.splitlines() if line.strip()]
 
 
 def outermost(paths: list[str]) -> list[str]:

@@ -38,7 +38,7 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise AssertionError("a compiler was asked for")
 
     monkeypatch.setattr(kernel_compiler.KernelCompiler, "__init__", refuse)
-    monkeypatch.setattr(pypto.toolchain, "current", refuse)
+    monkeypatch.setattr(pypto.toolchain.selection, "current", refuse)
     yield
 
 

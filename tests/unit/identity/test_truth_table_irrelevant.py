@@ -210,6 +210,8 @@ VALUES: dict[str, Callable[[Process], str]] = {
     "PYPTO_CACHE": lambda base: "1",
     "PYPTO_CACHE_READONLY": lambda base: "1",
     "PYPTO_BUNDLE_PATH": lambda base: "",
+    # Its one value leads out of the hermetic world, any other is an error.
+    "PYPTO_TOOLCHAIN": lambda base: "",
     "PYPTO_TOOLCHAIN_DESCRIPTOR": lambda base: str(base.place.folder / "tools/../tools/descriptor.json"),
 }
 SETTINGS = {"PYPTO_CACHE_IDENTITY": "content", "PYPTO_CACHE_STRICT": "1", "PYPTO_CACHE_EPOCH": "e"}

@@ -142,7 +142,7 @@ def fake_toolchain(folder: Path, version: str = "1") -> Toolchain:
 def toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolchain:
     """The toolchain in force."""
     made = fake_toolchain(tmp_path / "tools")
-    monkeypatch.setattr(pypto.toolchain, "current", lambda: made)
+    monkeypatch.setattr(pypto.toolchain.selection, "current", lambda: made)
     return made
 
 

@@ -247,7 +247,7 @@ def test_req_07_other_tools_are_another_key(
 ) -> None:
     first = kernels.annotated.compile(config=enabled)
     other = builds.make_toolchain(tmp_path / "others", version="2")
-    monkeypatch.setattr(pypto.toolchain, "current", lambda: other)
+    monkeypatch.setattr(pypto.toolchain.selection, "current", lambda: other)
     assert kernels.annotated.compile(config=enabled).key != first.key
 
 
@@ -451,7 +451,7 @@ def test_jit_07_without_tools_a_build_names_the_command_that_installs_them(
     def missing() -> None:
         raise ToolchainNotInstalled("no toolchain: python -m pypto.toolchain install")
 
-    monkeypatch.setattr(pypto.toolchain, "current", missing)
+    monkeypatch.setattr(pypto.toolchain.selection, "current", missing)
     for config in (None, enabled):
         with pytest.raises(ToolchainNotInstalled, match=r"python -m pypto\.toolchain install"):
             kernels.annotated.warmup(config=config)

@@ -37,7 +37,7 @@ def bundle(kernels: ModuleType, builds: Any, tmp_path: Path, monkeypatch: pytest
     def missing() -> None:
         raise ToolchainNotInstalled("no toolchain: python -m pypto.toolchain install")
 
-    monkeypatch.setattr(pypto.toolchain, "current", missing)
+    monkeypatch.setattr(pypto.toolchain.selection, "current", missing)
     return path
 
 
