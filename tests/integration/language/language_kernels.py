@@ -98,6 +98,30 @@ def large(
     return out
 
 
+@pl.jit
+def half(a: pl.Tensor[[M, K], pl.FP16], b: pl.Tensor[[N, K], pl.FP16], out: pl.Out[pl.Tensor[[M, N], pl.FP16]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.matmul(a, b, out_dtype=pl.FP16, b_trans=True)
+        out[:] = pl.maximum(t, 0.0)
+    return out
+
+
+@pl.jit
+def layer(
+    x: pl.Tensor[[2, 24, 96], pl.FP32],
+    w: pl.Tensor[[96, 64], pl.FP32],
+    gain: pl.Tensor[[96], pl.FP32],
+    out: pl.Out[pl.Tensor[[2, 24, 64], pl.FP32]],
+):
+    """Normalisation and projection of a batch."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        rows = pl.reshape(x, [48, 96])
+        mean = pl.row_sum(rows * rows) * (1.0 / 96)
+        normal = pl.col_expand_mul(pl.row_expand_mul(rows, pl.rsqrt(mean + 1e-6)), pl.reshape(gain, [1, 96]))
+        out[:] = pl.reshape(pl.matmul(normal, w), [2, 24, 64])
+    return out
+
+
 @pl.jit.incore
 def rows_of_blocks(a: pl.Tensor[[3, 4, 32, 64], pl.FP32], out: pl.Out[pl.Tensor[[32, 64], pl.FP32]]):
     row = a[:, :, 5, :]

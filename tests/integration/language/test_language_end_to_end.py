@@ -70,6 +70,25 @@ def test_large_tensors(checked: RunConfig) -> None:
     assert np.all(np.abs(out - (exact[0] @ exact[1].T + exact[2]).T) <= bound)
 
 
+def test_products_in_half_precision(checked: RunConfig) -> None:
+    for m, k, n in ((33, 65, 17), (200, 300, 40)):
+        a, b = numbers(1, (m, k), np.float16), numbers(2, (n, k), np.float16)
+        out = np.full((m, n), np.nan, np.float16)
+        kernels.half(a, b, out, config=checked)
+        exact = np.maximum(a.astype(np.float64) @ b.T.astype(np.float64), 0)
+        bound = EPS16 * exact + k * EPS32 * (np.abs(a).astype(np.float64) @ np.abs(b).T.astype(np.float64))
+        assert np.all(np.abs(out - exact) <= bound), (m, k, n)
+
+
+def test_batch_of_rows(checked: RunConfig) -> None:
+    x, w, gain, out = numbers(1, (2, 24, 96)), numbers(2, (96, 64)), numbers(3, (96,)), untouched(2, 24, 64)
+    kernels.layer(x, w, gain, out, config=checked)
+    exact = x.astype(np.float64)
+    exact = exact / np.sqrt((exact * exact).mean(-1, keepdims=True) + 1e-6) * gain
+    bound = 2 * 96 * EPS32 * (np.abs(exact) @ np.abs(w))
+    assert np.all(np.abs(out - exact @ w) <= bound)
+
+
 def test_elements_and_single_indices(checked: RunConfig) -> None:
     a, f = numbers(1, (3, 4, 32, 64)), numbers(2, (8,), np.float16)
     out, rows = np.zeros((4, 32, 64), np.float32), np.zeros((32, 64), np.float32)

@@ -398,13 +398,13 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     ),
     "one tile too large": (
         KernelMemoryError,
-        in_incore("t = pl.load(a, [0, 0], [64, 64])\nbig = ⟦pl.full([512, 128], pl.FP32, 0.0)⟧\npl.store(big[0:64, 0:64], [0, 0], out)"),
+        in_incore(T + "big = ⟦pl.full([512, 128], pl.FP32, 0.0)⟧\npl.store(big[0:64, 0:64], [0, 0], out)"),
         "big [512, 128] FP32 (256 KiB) does not fit into Vec, which has 192 KiB",
     ),
     "tiles too large together": (
         KernelMemoryError,
         in_incore(
-            "t = pl.load(a, [0, 0], [64, 64])\np = pl.full([256, 64], pl.FP32, 0.0)\nq = pl.full([256, 64], pl.FP32, 1.0)\n"
+            T + "p = pl.full([256, 64], pl.FP32, 0.0)\nq = pl.full([256, 64], pl.FP32, 1.0)\n"
             "r = ⟦pl.full([256, 128], pl.FP32, 2.0)⟧\n"
             "pl.store((p + q)[0:64, :], [0, 0], out)\npl.store(r[0:64, 0:64], [0, 0], out)"
         ),
