@@ -37,13 +37,18 @@ _PIECES = [
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """SIGALRM ends the process if the body hangs."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    """An AssertionError if the body hangs, in a system call too."""
+
+    def hangs(*_: object) -> None:
+        raise AssertionError(f"it was not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, hangs)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Entry:
@@ -173,7 +178,7 @@ def mutate_markers(entry: Entry, count: int, seed: int) -> int:
     """Replace the marker by `count` others."""
     chance = random.Random(seed)
     original = entry.marker.read_bytes()
-    with time_limit(60 + count // 100):
+    with time_limit(120 + count // 100):
         for _ in range(count):
             entry.marker.write_bytes(mutate(original, chance))
             entry.rejected()
@@ -312,7 +317,7 @@ def mutate_trees(entry: Entry, count: int, seed: int) -> int:
     shutil.copytree(entry.directory, pristine)
     shape = _shape(pristine)
     refused = 0
-    with time_limit(60 + count // 10):
+    with time_limit(120 + count // 10):
         while refused < count:
             for _ in range(chance.choice((1, 1, 2))):
                 try:
@@ -340,7 +345,7 @@ def mutate_bundles(count: int, seed: int) -> int:
     try:
         bundle = make_bundle(folder / "bundle", folder / "in")
         files = [bundle / "bundle.json", *sorted(bundle.rglob(MARKER_NAME))]
-        with time_limit(60 + count // 20):
+        with time_limit(120 + count // 10):
             for _ in range(count):
                 file = chance.choice(files)
                 original = file.read_bytes()
