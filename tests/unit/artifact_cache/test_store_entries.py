@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +307,40 @@ def test_links_below_the_root_are_not_followed(
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
     assert status(store) is LookupStatus.INVALID
+
+
+def test_a_folder_that_is_exchanged_while_it_is_read(
+    published: Path, store: ArtifactStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MAN-35, MAN-37: whenever a folder becomes a link, before it is opened or after, nothing outside is opened."""
+    shutil.copytree(published / "prebuilt", tmp_path / "outside")
+    outside = {path.stat().st_ino for path in (tmp_path / "outside").rglob("*")}
+    real = os.open
+    calls = 0
+
+    def exchange() -> None:
+        (published / "prebuilt").rename(tmp_path / "away")
+        (published / "prebuilt").symlink_to(tmp_path / "outside")
+
+    def opening(path: Any, *arguments: Any, moment: int, **options: Any) -> int:
+        nonlocal calls
+        calls += 1
+        if calls == moment:
+            exchange()
+        descriptor = real(path, *arguments, **options)
+        assert os.fstat(descriptor).st_ino not in outside
+        return descriptor
+
+    seen = set()
+    for moment in range(1, 13):
+        calls = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", partial(opening, moment=moment))
+            seen.add(store.lookup(sample_key(), READY).status)
+        assert calls >= moment
+        (published / "prebuilt").unlink()
+        (tmp_path / "away").rename(published / "prebuilt")
+    assert seen == {LookupStatus.INVALID, LookupStatus.HIT}
 
 
 def test_root_is_resolved_once(published: Path, store: ArtifactStore, tmp_path: Path) -> None:
