@@ -147,6 +147,9 @@ class Bundle:
     _loaded: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        return f"<Bundle {self.path}: {', '.join(self.names())}>"
+
     @property
     def digest(self) -> str:
         """The bundle's digest: 64 lower-case hexadecimal digits that name every byte in it."""

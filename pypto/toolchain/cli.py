@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pypto.toolchain.cann import HOME_VARIABLE, cann_folder
-from pypto.toolchain.descriptor import ALL_ROOTS, ROOTS, Toolchain, describe
+from pypto.toolchain.descriptor import ALL_ROOTS, BINDINGS_FILE, ROOTS, Toolchain, describe
 from pypto.toolchain.errors import ToolchainError
 from pypto.toolchain.fetch import FILES_VARIABLE, files_folder
 from pypto.toolchain.install import check, fetch_and_unpack, install
@@ -180,6 +180,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _print(toolchain: Toolchain) -> None:
     print(f"descriptor  {descriptor_path()}")
+    print(f"bindings    {descriptor_path().parent / BINDINGS_FILE}")
     print(f"digest      {toolchain.descriptor.digest}")
     for name, tools in sorted(toolchain.descriptor.sets.items()):
         print(f"\n{name} {tools.version}: {tools.files} files, {megabytes(tools.size)}")

@@ -112,6 +112,12 @@ def test_verify_from_the_command_line(bundle_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_bundle_is_shown_by_its_place_and_its_kernels(bundle_path: Path) -> None:
+    bundle = import_bundle(bundle_path)
+    assert repr(bundle) == f"<Bundle {bundle_path}: {', '.join(bundle.names())}>"
+    assert "add" in bundle.names()
+
+
 def test_show(bundle_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = import_bundle(bundle_path)
     assert main(["show", str(bundle_path)]) == 0

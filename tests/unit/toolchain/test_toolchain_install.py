@@ -329,6 +329,9 @@ def test_show_prints_json_and_reports_changes(
     monkeypatch.setenv("PYPTO_TOOLCHAIN_DESCRIPTOR", str(tmp_path / "prefix/descriptor.json"))
     assert main(["show", "--json"]) == 0
     assert f'"digest": "{toolchain.descriptor.digest}"' in capsys.readouterr().out
+    assert main(["show"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [f"{name:<11} {tmp_path}/prefix/{name}.json" for name in ("descriptor", "bindings")]
     (tmp_path / "prefix/isa/extra.hpp").write_text("")
     assert main(["show", "--check"]) == 2
     assert "the files of isa differ" in capsys.readouterr().err
