@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +18,8 @@ from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore,
 from pypto.jit.artifact_cache.handle import ArtifactHandle
 from pypto.jit.artifact_cache.manifest import Manifest
 from pypto.jit.artifact_cache.store import LookupStatus
-from pypto.runtime import kernel_compiler, prebuilt
+from pypto.jit.config import CacheConfig
+from pypto.runtime import RunConfig, abi, kernel_compiler, prebuilt
 from pypto.runtime._artifact_runtime import ArtifactRuntime, bind_artifact, restore_artifact
 from pypto.runtime.compiled import CompiledKernel, Origin
 from pypto.runtime.errors import LoadError
@@ -164,3 +167,56 @@ def test_rt_27_a_missing_chip_configuration(cache: Path, parent: tuple[ArtifactS
     (handle.directory / "chips/1/kernel_config.json").unlink()
     assert store.lookup(handle.key, handle.spec).status is LookupStatus.INVALID
     shutil.rmtree(store.root)
+
+
+def test_rt_24_42_to_52_54_56_101_to_107_what_a_ready_entry_holds(cache: Path) -> None:
+    handle = handle_of(cache, "ready")
+    files = {record.path: handle.read(record.path) for record in handle.records}
+    config = json.loads(files["kernel_config.json"])
+    marker = json.loads(files["binary_manifest.json"])
+    assert (marker["schema"], marker["platform"], marker["runtime"]) == (2, "a2a3sim", config["runtime"])
+    binaries = {entry["path"]: entry for entry in marker["binaries"]}
+    assert set(binaries) == {path for path in files if path.endswith(".so")}
+    assert all(path.startswith("prebuilt/") for path in binaries)
+    for path, entry in binaries.items():
+        assert path in handle.spec.required_files
+        assert (entry["size"], entry["sha256"]) == (len(files[path]), hashlib.sha256(files[path]).hexdigest())
+        assert sum(data == files[path] for data in files.values()) == 1
+    (kernel,) = config["kernels"]
+    assert binaries[kernel["binary"]]["function_id"] == kernel["id"]
+    assert binaries[kernel["binary"]]["name"] == kernel["name"]
+    entry = binaries[config["orchestration"]["binary"]]
+    assert (entry["name"], entry["signature"]) == ("scaled", ["in FP32[16,64]", "in FP32", "out FP32[16,64]"])
+    assert {kernel["source"], kernel["pto"], config["orchestration"]["source"]} <= set(files)
+
+
+def test_cfg_46_a_launch_is_not_told_of_the_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = restore_artifact(ArtifactStore(cache, readonly=True), handle_of(cache, "ready"), tmp_path / "run").load()
+    launched: list[dict[str, Any]] = []
+    real = abi.Orchestration.run
+
+    def run(self: abi.Orchestration, *arguments: Any, **options: Any) -> Any:
+        launched.append(options)
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(abi.Orchestration, "run", run)
+    x = np.zeros((16, 64), np.float32)
+    program(x, 1.0, x.copy(), config=RunConfig(cache_config=CacheConfig(enabled=True, root=tmp_path / "none")))
+    assert launched == [{"threads": 0}]
+    assert not (tmp_path / "none").exists()
+
+
+def test_req_43_44_a_restored_kernel_computes_with_what_was_loaded(world: Any, cache: Path) -> None:
+    code = """
+import sys
+import numpy as np
+kernel = scaled.warmup()
+program = kernel.load()
+x = np.ones((16, 64), np.float32)
+out = np.zeros_like(x)
+program(x, 4.0, out)
+assert (out == 4).all()
+words = ("worker", "comm", "kernel_compiler", "complete", "binary_context")
+assert not [m for m in sys.modules if m.startswith("pypto.") and any(word in m for word in words)]
+"""
+    assert world.counts(code, PYPTO_CACHE="1", PYPTO_CACHE_DIR=cache) == {"requests": 1, "ready_hits": 1}

@@ -141,7 +141,7 @@ def strangers(root: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(("others", "hit"), [(30, True), (31, False)])
-def test_req_45_46_58_59_at_most_32_specs_are_looked_at(
+def test_req_45_46_49_50_58_59_at_most_32_specs_are_looked_at(
     kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, counts: Any, others: int, hit: bool
 ) -> None:
     kernels.annotated.warmup(config=enabled)
@@ -488,3 +488,40 @@ def test_a_spec_that_names_all_files(kernels: ModuleType, builds: Any, enabled: 
 
     assert names - {"artifact_manifest.json"} == set(ready_spec(read_config(made.binary_dir)).required_files)
     assert stored.GENERATED_SPEC.required_files == ("kernel_config.json",)
+
+
+def test_sta_01_04_06_to_14_26_29_41_44_one_process_step_by_step(
+    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, counts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels.annotated.compile()
+    kernels.annotated.compile()
+    assert counts() == {"requests": 2, "disabled_requests": 2, "object_hits": 1, "generation_builds": 1}
+    kernels.annotated.warmup(config=enabled)
+    builds.forget_objects()
+    kernels.annotated.warmup(config=enabled)
+    shutil.rmtree(next(root.rglob("ready")))
+    builds.forget_objects()
+    kernels.annotated.compile(config=enabled)
+    found = counts()
+    assert (found["ready_hits"], found["generated_hits"], found["misses"]) == (1, 1, 1)
+    assert (found["requests"], found["generation_builds"], found["binary_builds"]) == (5, 2, 1)
+    shutil.rmtree(root)
+    monkeypatch.setattr(os, "open", lambda *_a, **_k: pytest.fail("the disk was looked at"))
+    pypto.cache_stats()
+
+
+def test_req_03_an_option_selects(kernels: ModuleType, builds: Any, enabled: RunConfig) -> None:
+    other = RunConfig(backend_type="Ascend950", cache_config=enabled.cache_config)
+    assert kernels.annotated.compile(config=enabled).key != kernels.annotated.compile(config=other).key
+
+
+def test_req_04_38_cfg_44_a_policy_is_captured_before_an_object_is_chosen(
+    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path
+) -> None:
+    shared = kernels.annotated.warmup(config=enabled)
+    off = kernels.annotated.warmup(config=RunConfig(cache_config=CacheConfig(enabled=False)))
+    readonly = kernels.annotated.warmup(
+        config=RunConfig(cache_config=CacheConfig(enabled=True, root=root, readonly=True))
+    )
+    assert len({id(shared), id(off), id(readonly)}) == 3
+    assert (shared.program is not None, off.program is not None, readonly.program) == (True, True, None)

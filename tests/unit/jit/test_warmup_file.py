@@ -95,6 +95,32 @@ def test_cli_34_36_37_diagnostics_and_output_folder(file: File) -> None:
     assert loaded.request.config.save_kernels_dir == str(file.path.parent / "kept")
 
 
+def test_cli_07_08_09_11_52_the_example_and_the_new_spelling_of_the_target(file: File, builds: Any) -> None:
+    tensors = {name: {"shape": [1, 64], "dtype": "FP32"} for name in ("x", "out")}
+    legacy = {"kernel": "annotated", "run_config": {"platform": "a2a3sim"}, "tensors": tensors, "scalars": {"count": 8}}
+    modern = {"kernel": "annotated", "run_config": {"backend_type": "Ascend910B", "execution_mode": "SIM"}}
+    first, second = file.load(legacy, modern)
+    assert first.request.specialization == second.request.specialization
+    assert builds.generated == []
+
+
+@pytest.mark.parametrize("member", ["Default"])
+def test_cli_31_strategy(file: File, member: str) -> None:
+    (loaded,) = file.load({"kernel": "annotated", "run_config": {"strategy": member}})
+    assert loaded.request.config.strategy.name == member
+
+
+def test_cli_33_35_39_to_42_what_is_known_and_not_supported_is_said_before_any_build(file: File, builds: Any) -> None:
+    distributed = {"device_ids": [0, 1], "num_sub_workers": 1, "runtime": "host_build_graph", "aicpu_thread_num": 2}
+    for config, message in (
+        ({"distributed_config": distributed}, "distributed programs are not supported"),
+        ({"dump_ptoas_passes": True}, "dump_ptoas_passes is not supported yet"),
+    ):
+        with pytest.raises(WarmupFileError, match=message):
+            file.load({"kernel": "annotated", "run_config": config})
+    assert builds.generated == []
+
+
 GOOD = {"kernel": "annotated"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -18,8 +19,10 @@ from pypto._identity.records import canonical_json
 from pypto.build.specs import ready_spec
 from pypto.jit.artifact_cache import ArtifactKey, ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
 from pypto.jit.artifact_cache.handle import ArtifactHandle
-from pypto.jit.artifact_cache.store import BuildStatus, LookupStatus
+from pypto.jit.artifact_cache.store import BuildFailure, BuildStatus, LookupStatus
+from pypto.runtime import prebuilt
 from pypto.runtime._artifact_runtime import ArtifactRuntime, Promotion, bind_artifact, restore_artifact
+from pypto.runtime._artifact_sources import UnsupportedArtifactInput, package_generated_sources
 from pypto.runtime.compiled import CompiledKernel, Origin
 
 CHIP = {
@@ -367,3 +370,107 @@ def test_rt_62_64_100_restoring_writes_nothing(store: ArtifactStore, builds: Bui
     restore_artifact(readonly, found.handle, tmp_path / "run").ensure_ready()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     assert os.listdir(store.root / "locks") == [f"{key().digest}.lock"]
+
+
+def test_rt_36_37_38_96_the_key_is_locked_while_its_copy_is_built(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    handle = publish(store, chip_files())
+    compiled = bound(store, handle, builds, tmp_path)
+    held: list[bool] = []
+
+    def look(out: Path) -> None:
+        descriptor = os.open(store.root / "locks" / f"{key().digest}.lock", os.O_RDWR)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.append(False)
+        except BlockingIOError:
+            held.append(True)
+        finally:
+            os.close(descriptor)
+
+    builds.meanwhile = look
+    compiled.ensure_ready()
+    assert held == [True]
+    assert set(builds.generated[0]) == {"kernel_config.json", "orchestration/main.cpp"}
+
+
+def test_rt_77_78_a_validation_holds_for_the_bound_object_only(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    compiled.ensure_ready()
+    handle = runtime_of(compiled).handle
+    (handle.directory / "prebuilt/orchestration/main.so").write_bytes(b"BAD")
+    assert runtime_of(compiled).files().files["prebuilt/orchestration/main.so"] == b"ELF"
+    bare = ArtifactHandle(handle.root, handle.key, handle.spec, handle.records)
+    with pytest.raises(ValueError, match=r"main\.so"):
+        restore_artifact(store, bare, tmp_path / "run")
+
+
+def test_rt_82_errors_of_a_run_are_not_retried(
+    store: ArtifactStore, builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
+    calls: list[int] = []
+
+    def run(*_arguments: Any, **_options: Any) -> None:
+        calls.append(1)
+        raise RuntimeError("the device failed")
+
+    monkeypatch.setattr(prebuilt, "load", lambda *_a, **_k: run)
+    with pytest.raises(RuntimeError, match="the device failed"):
+        compiled(1, 2)
+    assert calls == [1]
+
+
+def test_rt_88_other_processes_have_their_own_private_folders(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    handle = publish(store, chip_files())
+    readonly = ArtifactStore(store.root, readonly=True, private_root=tmp_path / "private")
+    folders = []
+    for _ in range(2):
+        compiled = bound(readonly, handle, builds, tmp_path)
+        compiled.ensure_ready()
+        folders.append(compiled.binary_dir)
+    assert folders[0] != folders[1]
+    assert len(builds.generated) == 2
+
+
+def test_dia_03_04_the_directory_is_reset_once_before_anyone_can_register_the_object(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    handle = publish(store, chip_files())
+    compiled = CompiledKernel("sample", origin=Origin.PRIVATE, directory=tmp_path / "before")
+    bind_artifact(compiled, store, handle, tmp_path / "run", promotion=builds.promotion())
+    registry = {compiled: compiled.output_dir}
+    compiled.ensure_ready()
+    assert registry[compiled] == compiled.output_dir == handle.directory
+
+
+def test_dia_16_to_21_24_27_failures_are_told_by_their_kind() -> None:
+    assert [each.name for each in BuildFailure] == ["INVALID", "STORAGE", "LOCK", "PUBLICATION"]
+
+
+def test_ext_34_the_adapter_compiles_nothing_when_packing_is_refused(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
+    (tmp_path / "a.cpp").write_text("#include X")
+    kernel_entry = {
+        "name": "add",
+        "core": "aiv",
+        "source": str(tmp_path / "a.cpp"),
+        "binary": "prebuilt/kernels/add.so",
+        "extern": {"include_dirs": [], "files": []},
+    }
+    spec = ArtifactSpec(ArtifactState.GENERATED, BuildKind.SINGLE_CHIP, ("kernel_config.json",))
+
+    def build(directory: Path) -> None:
+        write(directory, chip_files(config={**CHIP, "kernels": [kernel_entry]}))
+        package_generated_sources(directory, "single_chip")
+
+    with pytest.raises(UnsupportedArtifactInput, match="is decided by a macro"):
+        store.get_or_build(key(), spec, build)
+    assert builds.generated == []
+    assert store.lookup(key(), spec).status is LookupStatus.MISS

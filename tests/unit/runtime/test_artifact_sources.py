@@ -209,3 +209,11 @@ def test_ext_32_33_a_damaged_configuration_is_no_packing_limit(tmp_path: Path) -
     with pytest.raises(ValueError, match="not valid JSON") as damaged:
         package_generated_sources(directory, "single_chip")
     assert not isinstance(damaged.value, UnsupportedArtifactInput)
+
+
+def test_ext_19_21_headers_of_the_sdk_and_empty_folders(tmp_path: Path) -> None:
+    write(tmp_path, k__a_cpp="#include <pto/pto-inst.hpp>\n#include <vector>\n")
+    (tmp_path / "empty").mkdir()
+    package = package_extern(tmp_path / "k/a.cpp", [tmp_path / "empty", tmp_path / "absent"])
+    assert list(package.files) == ["k/a.cpp"]
+    assert package.include_dirs == ("empty", "absent")
