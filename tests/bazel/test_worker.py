@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from workspaces import ROOT, load_program
+from workspaces import ROOT, Workspace, copy_checkout, load_program, tree
 
 STEP = ROOT / "rules/private/step.py"
 
@@ -115,3 +115,20 @@ def test_channels_are_told_apart() -> None:
     assert proto.read() is None
     line = io.BufferedReader(io.BytesIO(b'{"arguments": ["a"]}\n'))
     assert worker.channel(line, io.BytesIO()).read() == worker.Request(["a"])
+
+
+@pytest.mark.long
+def test_workers_give_the_same_bytes(tmp_path: Path) -> None:
+    """Without workers, and with both protocols: equal bundles; every step really ran in a worker."""
+    copy = copy_checkout(tmp_path / "copy")
+    workspace = Workspace(copy, launcher=copy / "tools/bazel", output_base=tmp_path / "output")
+    trees = []
+    try:
+        for flags in ((), ("--config=worker",), ("--config=worker", "--//rules:persistent_workers=proto")):
+            spawns = workspace.spawns(*flags, "//kernels:add_a2a3")
+            runners = {spawn["runner"] for spawn in spawns if spawn["mnemonic"].startswith("Pypto")}
+            assert runners == {"worker" if flags else "linux-sandbox"}
+            trees.append(tree(workspace.output("kernels/add_a2a3.bundle")))
+    finally:
+        workspace.remove()
+    assert trees[0] == trees[1] == trees[2]
