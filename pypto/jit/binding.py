@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pypto.build.specialize import TensorMeta, tensor_meta
-from pypto.language.signature import Signature
+from pypto.language.signature import Signature, SignatureParam
 
 _MISSING = object()
 
@@ -46,7 +46,7 @@ def sample_tensors(signature: Signature, samples: Sequence[Any], named: Mapping[
             if meta is None:
                 raise TypeError(
                     f"argument {parameter.name!r} of {signature.name}() is a tensor: an array or a TensorSpec with a "
-                    f"dtype of the language, got {_shown(value)}"
+                    f"dtype of the language, got {_shown(value)}{_wanted(parameter)}"
                 )
             metas[parameter.name] = meta
         elif meta is not None and meta.shape != ():
@@ -68,6 +68,10 @@ def _bind(signature: Signature, arguments: Sequence[Any], named: Mapping[str, An
             raise TypeError(f"{signature.name}() got argument {name!r} twice, by position and by name")
         bound[name] = value
     return bound
+
+
+def _wanted(parameter: SignatureParam) -> str:
+    return f"; its annotation says {parameter.dtype}" if parameter.dtype is not None else ""
 
 
 def _names(signature: Signature) -> list[str]:

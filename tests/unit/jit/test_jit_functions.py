@@ -86,7 +86,8 @@ def test_samples_may_be_left_out(kernels: ModuleType) -> None:
     [
         (
             {"x": 5},
-            "argument 'x' of annotated() is a tensor: an array or a TensorSpec with a dtype of the language, got 5",
+            "argument 'x' of annotated() is a tensor: an array or a TensorSpec with a dtype of the language, got 5; "
+            "its annotation says FP32",
         ),
         ({"x": Meta(2, dtype="complex64")}, "got Meta of dtype complex64"),
         ({"count": Meta(2, 3)}, "argument 'count' of annotated() is a number, got a tensor FP32[2,3]"),
