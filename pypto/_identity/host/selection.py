@@ -12,6 +12,8 @@ from pypto._identity.host.files import Unidentified, find_program, is_executable
 EXECUTION_MODES = ("sim", "device")
 RUNTIMES = ("host_build_graph", "tensormap_and_ringbuffer")
 
+_SHELL = ("BASHOPTS", "BASH_ENV", "ENV", "SHELLOPTS")
+_SHELL_FUNCTION = "BASH_FUNC_"
 _CANN_AARCH64 = "tools/hcc/bin/aarch64-target-linux-gnu-g++"
 
 
@@ -123,8 +125,12 @@ class HostSelection:
         return {"host": self.find(self.compiler)}
 
     def tool_variables(self) -> dict[str, str]:
-        """The environment in which a host build runs its tools: the process's, with the time zone fixed."""
-        return {**self.variables, "TZ": "UTC"}
+        """The environment in which a host build runs its tools: the process's, with the time zone fixed.
+
+        Wrappers are scripts, so what makes a shell run other code first is left out.
+        """
+        kept = {n: v for n, v in self.variables.items() if n not in _SHELL and not n.startswith(_SHELL_FUNCTION)}
+        return {**kept, "TZ": "UTC"}
 
 
 def capture_selection(
