@@ -76,9 +76,11 @@ class Spent(NamedTuple):
 
 def _spawn(arguments: Sequence[str], python: str = sys.executable, **environment: str) -> tuple[str, Spent]:
     """Standard output of a child, and what it took."""
+    # Without bytecode every process would compile all of its imports again.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     cpu, started = _cpu(), time.perf_counter_ns()
     done = subprocess.run(
-        [python, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [python, *arguments], env={**inherited, **environment}, capture_output=True, text=True, check=False
     )
     took = Spent(time.perf_counter_ns() - started, _cpu() - cpu)
     if done.returncode != 0:
