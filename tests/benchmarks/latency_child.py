@@ -57,11 +57,22 @@ def child(cache_root: str, calls: bool) -> dict[str, Any]:
 
 
 def _forget() -> None:
-    """What a new process would not know, as far as requests keep it."""
+    """What a new process would not know: objects, keys, digests, the identity and the content of the package."""
+    import latency_kernel
+
+    from pypto._identity import hermetic, package
+    from pypto._identity.installation import InstallationIdentityCache
     from pypto.jit import flow, request
+    from pypto.toolchain import selection
 
     flow._objects.clear()
+    flow._keys.clear()
     request._environments._latest = None
+    latency_kernel.scaled.latest_digest = None
+    latency_kernel.scaled.specializations.clear()
+    hermetic._cache = InstallationIdentityCache()
+    package._read_package.cache_clear()
+    selection._loaded = None
 
 
 def _calls(function: Any, program: Any, config: Any) -> dict[str, float]:
