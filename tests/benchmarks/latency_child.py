@@ -70,6 +70,7 @@ def _forget() -> None:
     request._environments._latest = None
     latency_kernel.scaled.latest_digest = None
     latency_kernel.scaled.specializations.clear()
+    hermetic._identities.clear()
     hermetic._cache = InstallationIdentityCache()
     package._read_package.cache_clear()
     selection._loaded = None
