@@ -108,6 +108,14 @@ class Language:
         tensor.values[tuple(slice(o, o + s) for o, s in zip(offsets, tile.shape, strict=True))] = tile.values
         return tensor
 
+    @classmethod
+    def slice(cls, tensor: Array, shape: list[int], offset: list[int], valid_shape: Any = None) -> Array:
+        return cls.load(tensor, offset, shape, valid_shape)
+
+    @classmethod
+    def create_tile(cls, shape: list[int], dtype: Any, target_memory: Any = None) -> Array:
+        return cls.create_tensor(shape, dtype)
+
     @staticmethod
     def reshape(tensor: Array, shape: list[int]) -> Array:
         return Array(tensor.values.reshape(shape))
@@ -135,11 +143,12 @@ class Language:
         return tile
 
     @staticmethod
-    def at(level: object) -> contextlib.AbstractContextManager[None]:
+    def at(level: object, name_hint: str = "") -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     @staticmethod
-    def cast(value: Any, dtype: Any) -> Any:
+    def cast(value: Any, target_type: Any) -> Any:
+        dtype = target_type
         if isinstance(value, Array):
             return Array(converted(value.values, dtype))
         return float(value) if dtype.is_float else int(value)
@@ -153,7 +162,10 @@ class Language:
         return float(value) if dtype.is_float else int(value)
 
     @staticmethod
-    def load(tensor: Array, offsets: list[int], shapes: list[int]) -> Array:
+    def load(
+        tensor: Array, offsets: list[int], shapes: list[int], valid_shape: Any = None, target_memory: Any = None
+    ) -> Array:
+        shapes = valid_shape or shapes
         return Array(tensor.values[tuple(slice(o, o + s) for o, s in zip(offsets, shapes, strict=True))].copy())
 
 
