@@ -13,11 +13,13 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 
 from pypto.jit.artifact_cache.manifest import FileRecord
 
 _CHUNK = 1 << 20
 _MAX_DEPTH = 64
+_NAME = attrgetter("name")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO that took the file's place must not block the reader.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -156,11 +158,12 @@ class _Scan:
         if depth > _MAX_DEPTH:
             raise TreeError(f"{prefix}: nested deeper than {_MAX_DEPTH} folders")
         with os.scandir(directory) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            entries = sorted(listing, key=_NAME)
         for entry in entries:
             if entry.name == skip:
                 continue
-            name = os.fsencode(entry.name)
+            # ASCII names are the same bytes in every locale.
+            name = entry.name if entry.name.isascii() else os.fsencode(entry.name)
             relative = prefix + _checked_name(name, prefix)
             if entry.is_file(follow_symlinks=False):
                 self.file(directory, name, relative)
@@ -174,7 +177,7 @@ class _Scan:
                 kind = "a symbolic link" if entry.is_symlink() else "a special file"
                 raise TreeError(f"{relative}: {kind}; only regular files and directories are allowed")
 
-    def file(self, directory: int, name: bytes, relative: str) -> None:
+    def file(self, directory: int, name: str | bytes, relative: str) -> None:
         descriptor = _open_file(directory, name, relative)
         try:
             status = _regular(descriptor, relative)
@@ -218,9 +221,9 @@ def _changed(relative: str) -> TreeError:
     return TreeError(f"{relative}: the file changed while it was being read")
 
 
-def _checked_name(name: bytes, prefix: str) -> str:
+def _checked_name(name: str | bytes, prefix: str) -> str:
     try:
-        text = name.decode("utf-8")
+        text = name if isinstance(name, str) else name.decode("utf-8")
     except UnicodeDecodeError:
         raise TreeError(f"{prefix}{name!r}: an artifact's paths must be UTF-8") from None
     if "\\" in text:
@@ -235,7 +238,7 @@ def _regular(descriptor: int, relative: str) -> os.stat_result:
     return status
 
 
-def _open_file(directory: int, name: bytes, relative: str) -> int:
+def _open_file(directory: int, name: str | bytes, relative: str) -> int:
     try:
         return os.open(name, _FILE, dir_fd=directory)
     except OSError as error:
