@@ -9,7 +9,7 @@ from typing import Any
 from pypto.codegen import scalars
 from pypto.codegen.buffers import Buffer, BufferPlan, Copies, is_tile, ordered, plan_buffers
 from pypto.codegen.scalars import Apply, Const, Expr, Leaf, binary
-from pypto.codegen.sidework import Slot
+from pypto.codegen.sidework import Slot, leaves
 from pypto.codegen.tensors import TaskArguments, task_arguments
 from pypto.codegen.text import KernelText, Tile
 from pypto.codegen.tile_ops import TileOps, Values, fills
@@ -181,10 +181,11 @@ class _Printer:
             return
         side = self.text.side
         initial = [side.text(self.number(init)) for _, init in carried]
-        direct = isinstance(step, Const) and int(step.value) > 0
+        # ptoas prints loops that go upwards, and none that starts at another loop's variable.
+        nested = any(leaf.kind == "loop" for leaf in leaves(start))
+        direct = isinstance(step, Const) and int(step.value) > 0 and not nested
         first, last = start, stop
-        if not direct:
-            # Count the turns: ptoas prints loops that go upwards only.
+        if not direct:  # Count the turns.
             first, last = Const(0, INDEX), turns(start, stop, step)
         bounds = [self.text.index(e, op) for e in (first, last, step if direct else Const(1, INDEX))]
         construct = side.open("for")

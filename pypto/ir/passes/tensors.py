@@ -7,10 +7,13 @@ hands to the next stands in a workspace.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pypto.ir.builder import Builder
 from pypto.ir.handles import Handles
 from pypto.ir.nodes import Block, Function, Op, Program, Value
 from pypto.ir.passes.blocked import Blocked
+from pypto.ir.passes.blocking import extent, tensor_type
 from pypto.ir.passes.row_groups import RowGroup
 from pypto.ir.passes.shapes import is_row_local
 from pypto.ir.values import used_values
@@ -40,7 +43,7 @@ class _Lowering:
         ops, block.ops = block.ops, []
         builder = Builder(block)
         group: RowGroup | Blocked | None = None
-        for op in ops:
+        for op in self.apart(ops):
             if op.name in ("tensor.apply", "tensor.assign"):
                 if group is not None and group.joins(op):
                     continue
@@ -59,6 +62,25 @@ class _Lowering:
             block.ops.append(op)
         if group is not None:
             group.emit(builder)
+
+    def apart(self, ops: list[Op]) -> Iterator[Op]:
+        """The operations; what is assigned to other places of its own tensor goes through a workspace.
+
+        Block by block, a block's source may have been written with an earlier block.
+        """
+        for op in ops:
+            source, target = op.operands[:2] if op.name == "tensor.assign" else (None, None)
+            if source is None or target is None or source is target or not self.roots(source) & self.roots(target):
+                yield op
+                continue
+            copied = Block()
+            builder = Builder(copied)
+            builder.loc = op.loc
+            lengths = [extent(builder, self.function, source, axis) for axis in range(tensor_type(source).rank)]
+            workspace = builder.create_tensor(lengths, tensor_type(source).dtype, source.name)
+            yield from copied.ops
+            yield Op("tensor.assign", [source, workspace], [], {}, [], op.loc)
+            yield Op("tensor.assign", [workspace, target], [], {}, [], op.loc)
 
     def started(self, op: Op) -> RowGroup | Blocked:
         if is_row_local(op):

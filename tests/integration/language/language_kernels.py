@@ -147,3 +147,20 @@ def elements(
         t = rows[0:8, :] + 1.0
         rows[8:16] = t
     return out, rows
+
+
+@pl.jit
+def triangle(x: pl.Tensor[[16, 64], pl.FP32], n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        total = pl.load(x, [0, 0], [16, 64])
+        for i in pl.range(n):
+            for j in pl.range(i, i * 2):
+                total = total + pl.cast(j, pl.FP32)
+        pl.store(total, [0, 0], out)
+
+
+@pl.jit
+def shift_rows(a: pl.InOut[pl.Tensor[[N, 64], pl.FP32]]):
+    n = a.shape[0]
+    with pl.at(level=pl.Level.CORE_GROUP):
+        a[1:n, :] = a[0 : n - 1, :]

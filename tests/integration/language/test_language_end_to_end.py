@@ -101,3 +101,17 @@ def test_elements_and_single_indices(checked: RunConfig) -> None:
     expected[:3] = a[:, 1, 5] * 2.0
     expected[8:16] = expected[:8] + 1
     assert np.abs(rows - expected).max() <= 16 * EPS32
+
+
+def test_a_loop_that_starts_at_another_loops_variable(checked: RunConfig) -> None:
+    out = untouched(16, 64)
+    kernels.triangle(np.zeros((16, 64), np.float32), 5, out, config=checked)
+    np.testing.assert_array_equal(out, sum(j for i in range(5) for j in range(i, i * 2)))
+
+
+def test_a_tensor_shifted_in_its_own_place(checked: RunConfig) -> None:
+    for rows in (2, 1500):
+        a = numbers(1, (rows, 64))
+        expected = np.concatenate([a[:1], a[:-1]])
+        kernels.shift_rows(a, config=checked)
+        np.testing.assert_array_equal(a, expected)
