@@ -19,7 +19,17 @@ ARROWS: dict[str, frozenset[str]] = {
     "language": frozenset({"ir"}),
     "codegen": frozenset({"ir", "_identity.records"}),
     "build": frozenset(
-        {"codegen", "language", "ir", "toolchain", "_identity", "runtime", "bundle", "jit.artifact_cache"}
+        {
+            "codegen",
+            "language",
+            "ir",
+            "toolchain",
+            "toolchain.host",
+            "_identity",
+            "runtime",
+            "bundle",
+            "jit.artifact_cache",
+        }
     ),
     "jit": frozenset(
         {
@@ -32,15 +42,18 @@ ARROWS: dict[str, frozenset[str]] = {
             "jit.artifact_cache",
             "_identity",
             "toolchain",
+            "toolchain.host",
         }
     ),
     "jit.artifact_cache": frozenset({"_identity.records", "_identity.identity"}),
     "bundle": frozenset({"jit.artifact_cache", "_identity", "runtime"}),
-    "runtime": frozenset({"_identity", "toolchain"}),
+    "runtime": frozenset({"_identity", "toolchain", "toolchain.host"}),
     # What joins compiled objects and the store's entries stands above both.
     "runtime._artifact_runtime": frozenset({"_identity", "build", "jit.artifact_cache", "runtime", "toolchain"}),
     "_identity": frozenset({"toolchain"}),
-    "toolchain": frozenset({"_identity.records"}),
+    "toolchain": frozenset({"_identity.records", "toolchain.host"}),
+    # The tools of this machine are found by what identifies them.
+    "toolchain.host": frozenset({"_identity", "toolchain"}),
 }
 # (part, part): what one name needs beside the arrows.
 EXCEPTIONS: dict[tuple[str, str], str] = {
@@ -55,6 +68,8 @@ def _part(module: str) -> str:
         return "jit.artifact_cache"
     if names[:2] == ["runtime", "_artifact_runtime"]:
         return "runtime._artifact_runtime"
+    if names[:2] == ["toolchain", "host"]:
+        return "toolchain.host"
     if names[0:1] == ["_identity"] and names[1:2] in (["records"], ["identity"]):
         return ".".join(names[:2])
     return names[0] if names else "__init__"

@@ -318,3 +318,20 @@ def test_missing_tools_are_one_error_each(host: Any, tmp_path: Path) -> None:
         done = host.process("scaled.warmup()\n", PYPTO_CACHE="0", **change)
         assert done.returncode == 1
         assert said in done.stderr.splitlines()[-1]
+
+
+def test_idb_16_headers_of_pto_isa_count_by_content(host: Any, toolchain: Toolchain, tmp_path: Path) -> None:
+    shutil.copytree(toolchain.root("isa"), tmp_path / "isa")
+    options = {"PTO_ISA_ROOT": str(tmp_path / "isa"), "PYPTO_CACHE_DIR": str(tmp_path / "cache")}
+    assert host.counts(LOOK, **options) == MISS
+    assert host.counts(LOOK, **options) == {"requests": 1, "generated_hits": 1}
+    with (tmp_path / "isa/include/pto/pto-inst.hpp").open("a") as header:
+        header.write("// changed\n")
+    assert host.counts(LOOK, **options) == MISS
+
+
+def test_the_worlds_share_nothing(host: Any, descriptor: Path, tmp_path: Path) -> None:
+    hermetic = {"PYPTO_TOOLCHAIN": "", "PYPTO_TOOLCHAIN_DESCRIPTOR": str(descriptor)}
+    for world in ({}, hermetic):
+        assert host.counts(LOOK, PYPTO_CACHE_DIR=tmp_path / "cache", **world) == MISS
+        assert host.counts(LOOK, PYPTO_CACHE_DIR=tmp_path / "cache", **world) == {"requests": 1, "generated_hits": 1}
