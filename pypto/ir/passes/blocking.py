@@ -9,7 +9,7 @@ from pypto.ir.builder import Builder
 from pypto.ir.nodes import Block, Function, Op, Value
 from pypto.ir.passes.shapes import tensor_type
 from pypto.ir.types import DynDim, TensorType, TileType, Valid
-from pypto.ir.values import defining_op, same_value, simplified
+from pypto.ir.values import simplified
 
 # Bytes of vector memory for the tiles of one scope; the rest is for temporaries of single operations.
 BUDGET = 128 * 1024
@@ -46,16 +46,6 @@ def extent(builder: Builder, function: Function, tensor: Value, axis: int) -> in
             tensor, axis = param.value, param.type.shape.index(dim)
             break
     return builder.value("tensor.dim", (tensor,), dim.name, axis=axis)
-
-
-def same_extent(a: int | Value, b: int | Value) -> bool:
-    """Whether two lengths are certainly equal."""
-    return same_value(a, b)
-
-
-def whole(length: int, unit: int) -> Span:
-    """All of a known axis."""
-    return Span(0, up(length, unit), length)
 
 
 def remaining(builder: Builder, start: int | Value, length: int | Value, size: int) -> Valid:
@@ -139,9 +129,3 @@ def tile_op(builder: Builder, op: Op, operands: Sequence[Value]) -> Value:
 def is_tensor(value: Value) -> bool:
     """Whether a value is a tensor."""
     return isinstance(value.type, TensorType)
-
-
-def made_by(value: Value) -> Op | None:
-    """The operation on whole tensors that makes a value."""
-    op = defining_op(value)
-    return op if op is not None and op.name == "tensor.apply" else None

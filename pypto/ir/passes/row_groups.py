@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pypto.ir.builder import Builder
 from pypto.ir.nodes import Block, Op, Value
 from pypto.ir.passes import blocking
-from pypto.ir.passes.blocking import BUDGET, LINE, Span, extent, is_tensor, padded, same_extent
+from pypto.ir.passes.blocking import BUDGET, LINE, Span, extent, is_tensor, padded
 from pypto.ir.passes.shapes import Role, is_row_local, role, tensor_type
 from pypto.ir.types import BF16, FP16, MemorySpace, TileType
+from pypto.ir.values import same_value
 
 if TYPE_CHECKING:
     from pypto.ir.passes.tensors import _Lowering
@@ -52,7 +53,7 @@ class RowGroup:
 
     def same_rows(self, op: Op) -> bool:
         mine, other = self.shape(self.ops[0]), self.shape(op)
-        return len(mine) == len(other) and all(same_extent(a, b) for a, b in zip(mine, other, strict=True))
+        return len(mine) == len(other) and all(same_value(a, b) for a, b in zip(mine, other, strict=True))
 
     def tensors(self) -> dict[int, tuple[Value, bool]]:
         """All tensors that need a tile, and whether they are rows that are the same for all blocks."""

@@ -21,7 +21,7 @@ from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor
 
 if TYPE_CHECKING:
-    from pypto.language.parsing.calls import Bound
+    from pypto.language.parsing.binding import Bound
 
 Dims = tuple[Any, ...]
 

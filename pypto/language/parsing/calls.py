@@ -1,12 +1,10 @@
-"""Calls of the language's operations: binding arguments, and what each operation makes."""
+"""Calls of the language's operations: what each operation makes."""
 
 from __future__ import annotations
 
 import ast
-import difflib
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pypto.ir.nodes import Block, Value
@@ -15,11 +13,11 @@ from pypto.ir.ops.tile_compute import CAST_MODES
 from pypto.ir.types import BOOL, INDEX, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Valid
 from pypto.ir.values import simplified
 from pypto.language.parsing import arrays, compile_time, elements
+from pypto.language.parsing.binding import Bound, bind
 from pypto.language.parsing.elementwise import apply_binary, binary_tiles, fold, negate, scalar_operand
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
     Model,
-    ResultsOfNothing,
     describe,
     is_number,
     is_scalar,
@@ -27,65 +25,6 @@ from pypto.language.parsing.model import (
     is_tile,
 )
 from pypto.language.stubs import Operation
-
-
-@dataclass(frozen=True)
-class Bound:
-    """The arguments of one call by parameter name, defaults filled in."""
-
-    label: str
-    models: dict[str, Model]
-    given: frozenset[str]
-    node: ast.Call
-
-    def __getitem__(self, name: str) -> Model:
-        return self.models[name]
-
-    def place(self, name: str) -> ast.AST:
-        """Where an argument was written; the whole call when it was left out."""
-        for keyword in self.node.keywords:
-            if keyword.arg == name:
-                return keyword.value
-        position = list(self.models).index(name)
-        return self.node.args[position] if position < len(self.node.args) else self.node
-
-
-def bind(frame: Frame, operation: Operation, args: list[Model], kwargs: dict[str, Model], node: ast.Call) -> Bound:
-    """Match arguments with the operation's parameters; refuse unknown, missing and repeated ones."""
-    label = f"pl.{operation.name}"
-    parameters = list(operation.signature.parameters.values())
-    positional = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    form = f"{label}({', '.join(_shown(p) for p in parameters)})"
-    if len(args) > len(positional):
-        raise frame.error(f"{label} takes {len(positional)} positional arguments, got {len(args)}: {form}", node)
-    models: dict[str, Model] = dict(zip((p.name for p in positional), args, strict=False))
-    by_name = {p.name: p for p in parameters}
-    for keyword in node.keywords:
-        name = keyword.arg or ""
-        if name not in by_name:
-            near = difflib.get_close_matches(name, by_name, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise frame.error(f"{label} has no parameter {name}{hint}", keyword)
-        if name in models:
-            raise frame.error(f"{label} got {name} twice", keyword)
-        models[name] = kwargs[name]
-    given = frozenset(models)
-    ordered: dict[str, Model] = {}
-    for parameter in parameters:
-        if parameter.name in models:
-            ordered[parameter.name] = models[parameter.name]
-        elif parameter.default is not inspect.Parameter.empty:
-            ordered[parameter.name] = parameter.default
-        else:
-            raise frame.error(f"{label} misses the argument {parameter.name}: {form}", node)
-    for name, model in ordered.items():
-        if isinstance(model, ResultsOfNothing):
-            raise frame.error(f"{label}: {name} is {describe(model)}", node)
-    return Bound(label, ordered, given, node)
-
-
-def _shown(parameter: inspect.Parameter) -> str:
-    return parameter.name if parameter.default is inspect.Parameter.empty else f"{parameter.name}=..."
 
 
 def call_operation(

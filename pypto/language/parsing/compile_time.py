@@ -9,7 +9,7 @@ from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, describe, is_number
 
 if TYPE_CHECKING:
-    from pypto.language.parsing.calls import Bound
+    from pypto.language.parsing.binding import Bound
 
 
 def static_assert(frame: Frame, bound: Bound) -> Model:

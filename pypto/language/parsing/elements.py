@@ -13,7 +13,7 @@ from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Interval, Model, describe, is_number, is_scalar, is_tensor, is_tile, is_whole
 
 if TYPE_CHECKING:
-    from pypto.language.parsing.calls import Bound
+    from pypto.language.parsing.binding import Bound
 
 _LINE = 32
 

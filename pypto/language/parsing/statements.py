@@ -9,7 +9,8 @@ from pypto.ir.nodes import Block, Direction, FunctionKind, Value
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import same_value
 from pypto.language.annotations import Level
-from pypto.language.parsing import arrays, calls, elements, loops, scopes
+from pypto.language.parsing import arrays, elements, loops, scopes
+from pypto.language.parsing.binding import bind
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
@@ -290,7 +291,7 @@ class Statements:
         frame = self.frame
         args = [evaluate(frame, arg) for arg in call.args]
         kwargs = {k.arg: evaluate(frame, k.value) for k in call.keywords if k.arg is not None}
-        bound = calls.bind(frame, target, args, kwargs, call)
+        bound = bind(frame, target, args, kwargs, call)
         level = bound["level"]
         if level is not Level.CORE_GROUP:
             raise frame.error(f"pl.at: level must be pl.Level.CORE_GROUP, not {_level_text(level)}", call)
