@@ -198,6 +198,7 @@ def test_tools_of_the_machine(project: Project, checkout_of_isa: tuple[Path, str
     assert "1 changed files:" in output and "include/pto/pto-inst.hpp" in output
 
 
+@pytest.mark.long
 def test_a_compiler_of_the_machine(project: Project) -> None:
     """GCC of the host, with evidence."""
     if shutil.which("g++", path="/usr/bin") is None:
@@ -210,6 +211,7 @@ def test_a_compiler_of_the_machine(project: Project) -> None:
     assert "looked for: /usr/bin/no-such-g++" in output and "no such program" in output
 
 
+@pytest.mark.long
 def test_a_target_of_the_user(project: Project) -> None:
     """`wrap` takes a folder that the user's own repository holds; the bundle is that of the downloaded tools."""
     project.use()
