@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pypto.ir.nodes import Block, Direction, FunctionKind, Value
 from pypto.ir.types import FP32, TileType
-from pypto.ir.values import same_value
+from pypto.ir.values import defining_op, same_value
 from pypto.language.annotations import Level
 from pypto.language.parsing import arrays, elements, loops, scopes
 from pypto.language.parsing.binding import bind
@@ -175,11 +175,18 @@ class Statements:
         load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         left = lookup(self.frame, load)
         binary = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
-        if is_tensor(left):
-            raise self.frame.error(
+        if is_tensor(left) and not (self.frame.whole and self._is_result(left)):
+            raise self.frame.divisible(
                 f"{node.target.id} is a tensor; assign to a slice of it: {node.target.id}[:] = ...", node
             )
         self.assign(node.target, evaluate(self.frame, binary), node)
+
+    def _is_result(self, tensor: Value) -> bool:
+        """Whether a tensor is the result of an operation, so that a name may get another one instead."""
+        root = self.frame.root(tensor)
+        op = defining_op(root)
+        made = op is not None and op.name == "tensor.create"
+        return not made and all(param.value is not root for param in self.frame.function.params)
 
     def _expression(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):

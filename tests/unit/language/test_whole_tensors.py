@@ -40,6 +40,7 @@ BODIES = {
     "turned product": "t = pl.matmul(b, a, a_trans=True, b_trans=True)\nout[:] = pl.transpose(t, 0, 1)",
     "loop": "t = c * 1.0\nfor i in pl.range(n):\n    t = t * 0.5 + c\nout[:] = t",
     "branch": "if n > 2:\n    t = c + 1.0\nelse:\n    t = c * 3.0\nout[:] = t * t",
+    "in place": "t = c * 2.0\nfor i in pl.range(n):\n    t += c\n    t *= 0.5\nout[:] = t",
     "numbers": "k = 1.0\nfor i in pl.unroll(3):\n    k = k * x\nout[:] = c * k + 0.5",
     "two results": "s = c + 1.0\nt = s * s\nu = pl.row_sum(t)\nout[:] = pl.row_expand_add(s, u)\nout[0:1, :] = pl.col_max(t)",
     "reshaped": "t = pl.reshape(c, [600, 100]) * 2.0\nu = pl.reshape(t, [300, 200])\nout[:] = u + c",
