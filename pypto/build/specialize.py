@@ -210,7 +210,14 @@ def dtype_of(value: object) -> DType | None:
 
 
 def tensor_meta(value: object) -> TensorMeta | None:
-    """Metadata of an array or of a metadata-only object such as TensorSpec; ``None`` if it is neither."""
+    """Metadata of an array, of anything with DLPack, or of a metadata-only object such as TensorSpec; else ``None``."""
+    if hasattr(value, "__dlpack__") and not hasattr(value, "shape"):
+        from pypto.runtime.dlpack import UnsupportedTensor, import_tensor
+
+        try:
+            value = import_tensor(value).array
+        except UnsupportedTensor as error:
+            raise TypeError(f"a DLPack tensor cannot be used: {error}") from None
     shape = getattr(value, "shape", None)
     dtype = dtype_of(getattr(value, "dtype", None))
     if shape is None or dtype is None:

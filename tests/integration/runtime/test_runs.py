@@ -50,6 +50,13 @@ def test_views_of_views(scenarios: CompiledProgram) -> None:
     assert (out[:3] == -1).all() and (out[3, 4:] == -1).all()
 
 
+def test_more_tasks_than_any_run_needs_are_an_error(scenarios: CompiledProgram) -> None:
+    x, state, out = tables()
+    with pytest.raises(KernelRunError, match="more than 1048576 tasks; check the run-time numbers"):
+        scenarios(140, x, state, out, 0)
+    assert (out == -1).all()
+
+
 def test_a_run_without_tasks(scenarios: CompiledProgram) -> None:
     x, state, out = tables()
     assert scenarios(113, x, state, out, 0) is out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+import numpy as np
 import pytest
 
 from pypto.build.errors import BuildError, SampleError
@@ -137,3 +138,18 @@ def test_command_line_form_of_a_tensor() -> None:
     for text in ("FP16", "FP16[", "FP16[a]", "half[1]", "FP16[1,]", "FP16[-1]"):
         with pytest.raises(BuildError, match="tensor 'x' is written DTYPE"):
             parse_tensor_text("x", text)
+
+
+class OnlyDLPack:
+    """A tensor of a library that shows nothing but its DLPack export."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self._array.__dlpack__(**options)
+
+
+def test_a_tensor_known_by_dlpack_only_selects_like_the_array() -> None:
+    array = np.zeros((3, 5), np.float16)
+    assert tensor_meta(OnlyDLPack(array)) == tensor_meta(array)

@@ -56,6 +56,9 @@ static void orchestrate(pypto::Orchestrator& o) {
     case 111: (void)o.scalar<int64_t>(1); return;
     case 112: (void)in.dim(2); return;
     case 113: return;  // nothing at all
+    case 140:  // a loop whose bound is far too large
+      for (int64_t i = 0; i < INT64_MAX; ++i) add(in, out, 1, 1);
+      return;
     case 114: *static_cast<volatile float*>(nullptr) = 1; return;
     case 115: (void)Tensor(in).view({0}, {1}); return;
     case 116: throw 7;

@@ -10,6 +10,9 @@
 
 namespace pypto {
 
+// More tasks than any model submits at once; their graph takes about a gigabyte.
+inline constexpr size_t kMaxTasks = size_t{1} << 20;
+
 struct Access {
   Region region;
   int32_t root;
@@ -30,6 +33,7 @@ struct Task {
 class Graph {
  public:
   std::vector<Task>& tasks() { return tasks_; }
+  size_t size() const { return tasks_.size(); }
 
   void add(const abi::Kernel& kernel, int32_t line, std::vector<int64_t> slots, const std::vector<Access>& accesses) {
     const int32_t index = static_cast<int32_t>(tasks_.size());
@@ -56,31 +60,44 @@ class Graph {
  private:
   struct PastAccess {
     int32_t task;
-    bool writes;
     Region region;
+  };
+
+  // Reads never wait for reads: apart from writes, thousands of tasks that read one tensor are no work.
+  struct Past {
+    std::vector<PastAccess> reads, writes;
   };
 
   void order_after_conflicts(int32_t index, const Access& access) {
     const size_t root = static_cast<size_t>(access.root);
     if (past_.size() <= root) past_.resize(root + 1);
-    std::vector<PastAccess>& past = past_[root];
-    for (const PastAccess& earlier : past) {
-      if (earlier.task == index || !(access.writes || earlier.writes)) continue;
+    Past& past = past_[root];
+    order_after(past.writes, index, access.region);
+    if (!access.writes) {
+      past.reads.push_back({index, access.region});
+      return;
+    }
+    order_after(past.reads, index, access.region);
+    // Whoever conflicts with a covered access later also conflicts with this write.
+    for (std::vector<PastAccess>* list : {&past.reads, &past.writes})
+      std::erase_if(*list, [&](const PastAccess& earlier) { return access.region.covers(earlier.region); });
+    past.writes.push_back({index, access.region});
+  }
+
+  void order_after(const std::vector<PastAccess>& accesses, int32_t index, const Region& region) {
+    for (const PastAccess& earlier : accesses) {
+      if (earlier.task == index) continue;
       // Successors are added in ascending order, so that a repeated edge is the last one.
       std::vector<int32_t>& next = tasks_[static_cast<size_t>(earlier.task)].successors;
       if (!next.empty() && next.back() == index) continue;
-      if (!overlaps(earlier.region, access.region)) continue;
+      if (!overlaps(earlier.region, region)) continue;
       next.push_back(index);
       ++tasks_.back().waits_for;
     }
-    // Whoever conflicts with a covered access later also conflicts with this write.
-    if (access.writes)
-      std::erase_if(past, [&](const PastAccess& earlier) { return access.region.covers(earlier.region); });
-    past.push_back({index, access.writes, access.region});
   }
 
   std::vector<Task> tasks_;
-  std::vector<std::vector<PastAccess>> past_;  // by root
+  std::vector<Past> past_;  // by root
 };
 
 }  // namespace pypto

@@ -131,6 +131,10 @@ class Orchestrator {
   TaskBuilder submit(int32_t function_id) {
     const auto found = kernels_.find(function_id);
     if (found == kernels_.end()) throw Error("no kernel has the function id " + std::to_string(function_id));
+    // The whole graph is held before the first task runs; a length that is far too large must not fill the memory.
+    if (graph_.size() >= kMaxTasks)
+      throw Error("the run submits more than " + std::to_string(kMaxTasks) +
+                  " tasks; check the run-time numbers that its loops depend on");
     return TaskBuilder(*this, *found->second);
   }
 
