@@ -30,6 +30,7 @@ from pypto.jit.artifact_cache.tree import (
     close,
     descend,
     directory_below,
+    open_directory,
     read_bounded,
     scan_tree,
 )
@@ -132,13 +133,23 @@ class ArtifactStore:
 
         With `load`, the handle keeps the bytes that were hashed, so that using them reads nothing again.
         """
+        parts = entry_parts(key, spec)
         try:
-            with directory_below(self.root, ()) as root:
-                return self._lookup_below(root, key, spec, load)
-        except FileNotFoundError:
-            return LookupResult(LookupStatus.MISS)
+            try:
+                entry = descend(open_directory(self.root), parts)
+            except FileNotFoundError:
+                return LookupResult(LookupStatus.MISS)
+            try:
+                tree = _validate(entry, key, spec, load)
+            except FileNotFoundError as error:
+                raise TreeError(f"{error.filename} is missing") from None
+            finally:
+                close(entry)
+        except TreeError as error:
+            return LookupResult(LookupStatus.INVALID, reason=_reason(self.root.joinpath(*parts), error))
         except OSError as error:
-            return LookupResult(LookupStatus.STORAGE_ERROR, reason=f"{self.root}: {error}")
+            return LookupResult(LookupStatus.STORAGE_ERROR, reason=_reason(self.root.joinpath(*parts), error))
+        return LookupResult(LookupStatus.HIT, ArtifactHandle(self.root, key, spec, tree.files, tree.payload))
 
     def get_or_build(
         self,
@@ -168,25 +179,6 @@ class ArtifactStore:
             if again.handle is not None:
                 return replace(result, handle=again.handle)
         return result
-
-    def _lookup_below(self, root: int, key: ArtifactKey, spec: ArtifactSpec, load: bool) -> LookupResult:
-        parts = entry_parts(key, spec)
-        try:
-            try:
-                entry = descend(os.dup(root), parts)
-            except FileNotFoundError:
-                return LookupResult(LookupStatus.MISS)
-            try:
-                tree = _validate(entry, key, spec, load)
-            except FileNotFoundError as error:
-                raise TreeError(f"{error.filename} is missing") from None
-            finally:
-                close(entry)
-        except TreeError as error:
-            return LookupResult(LookupStatus.INVALID, reason=_reason(self.root.joinpath(*parts), error))
-        except OSError as error:
-            return LookupResult(LookupStatus.STORAGE_ERROR, reason=_reason(self.root.joinpath(*parts), error))
-        return LookupResult(LookupStatus.HIT, ArtifactHandle(self.root, key, spec, tree.files, tree.payload))
 
     def _get_or_build(
         self, key: ArtifactKey, spec: ArtifactSpec, builder: Callable[[Path], T], load: bool
