@@ -14,6 +14,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -255,19 +256,22 @@ def points_of(calls: list[Call]) -> Iterator[Point]:
 
 
 def trace_calls(scenario: Scenario) -> list[Call]:
-    """The calls of an undisturbed run; two runs must agree."""
-    runs = []
-    for _ in range(2):
+    """The calls of an undisturbed run, once two runs in a row agree."""
+    before: list[tuple[str, int]] = []
+    for _ in range(5):
         folder = fast_folder()
         try:
             scenario.prepare(folder)
-            outcome = run_traced(lambda folder=folder: scenario.act(folder), ["-s", "200"])  # type: ignore[misc]
-            assert outcome.report is not None and "raised" not in outcome.report, outcome.report
-            runs.append(calls_of(outcome))
+            outcome = run_traced(partial(scenario.act, folder), ["-s", "200"])
         finally:
             shutil.rmtree(folder)
-    assert [(c.name, c.nth) for c in runs[0]] == [(c.name, c.nth) for c in runs[1]], "the calls of two runs differ"
-    return runs[0]
+        assert outcome.report is not None and "raised" not in outcome.report, outcome.report
+        calls = calls_of(outcome)
+        names = [(call.name, call.nth) for call in calls]
+        if names == before:
+            return calls
+        before = names
+    raise AssertionError("no two runs in a row make the same calls")
 
 
 def inject(scenario: Scenario, point: Point, tally: Tally) -> None:
@@ -279,7 +283,7 @@ def inject(scenario: Scenario, point: Point, tally: Tally) -> None:
             lambda: scenario.act(folder), fail_option(point.call, point.how, persistent=point.persistent)
         )
         tally.points += 1
-        assert outcome.injected, "the call was not reached"
+        assert outcome.injected, f"the call was not reached: {outcome.lines[-3:]}"
         tally.outcomes[scenario.check(folder, point, outcome)] += 1
     except AssertionError as error:
         tally.problems.append(f"{type(scenario).__name__}: {point}: {error}")

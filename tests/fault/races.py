@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,6 +43,8 @@ def start(action: Callable[[], dict[str, Any]], answer: Path, limit: int = 300) 
             answer.with_suffix(".tmp").write_text(text)
             answer.with_suffix(".tmp").rename(answer)
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     return child
