@@ -86,9 +86,12 @@ def test_signals_reach_bazel(world: World) -> None:
     )
     with subprocess.Popen([LAUNCHER, "info"], env=world.env, cwd=world.workspace, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 8
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 8
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("version", ["7.6.9", "6.5.0", "9.0.0", "10.1.0"])
