@@ -12,7 +12,7 @@ MESSAGE_SIZE = 1024
 
 TENSOR, SCALAR = 0, 1
 DIRECTIONS = {"in": 0, "out": 1, "inout": 2}
-FLAG_CHECKED = 1
+FLAG_CHECKED, FLAG_TIMED, FLAG_TRACED = 1, 2, 4
 OK, BAD_REQUEST, ORCHESTRATION_FAILED, TASK_FAILED, GUARD_OVERWRITTEN, SIMULATOR_FAULT = range(6)
 
 # INDEX values travel as INT64.
@@ -65,7 +65,7 @@ class RunRequest(ctypes.Structure):
         ("threads", ctypes.c_uint32),
         ("flags", ctypes.c_uint32),
         ("report_fd", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
+        ("trace_fd", ctypes.c_int32),
     )
 
 
@@ -100,7 +100,49 @@ class CrashReport(ctypes.Structure):
     )
 
 
-STRUCTURES: tuple[type[ctypes.Structure], ...] = (Argument, Kernel, RunRequest, RunResult, CrashReport)
+class TraceHeader(ctypes.Structure):
+    """What a timed or traced run writes first to ``trace_fd``; times are nanoseconds."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_uint32),
+        ("task_count", ctypes.c_uint32),
+        ("edge_count", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("begin", ctypes.c_int64),
+        ("submitted", ctypes.c_int64),
+        ("end", ctypes.c_int64),
+    )
+
+
+class TraceTask(ctypes.Structure):
+    """A task that ran: its submission index, what it ran and where, and when."""
+
+    _fields_ = (
+        ("task", ctypes.c_int32),
+        ("kernel_id", ctypes.c_int32),
+        ("line", ctypes.c_int32),
+        ("worker", ctypes.c_int32),
+        ("begin", ctypes.c_int64),
+        ("end", ctypes.c_int64),
+    )
+
+
+class TraceEdge(ctypes.Structure):
+    """Task ``target`` had to wait for task ``source``."""
+
+    _fields_ = (("source", ctypes.c_int32), ("target", ctypes.c_int32))
+
+
+STRUCTURES: tuple[type[ctypes.Structure], ...] = (
+    Argument,
+    Kernel,
+    RunRequest,
+    RunResult,
+    CrashReport,
+    TraceHeader,
+    TraceTask,
+    TraceEdge,
+)
 
 
 @dataclass(frozen=True)
@@ -145,9 +187,20 @@ class Orchestration:
         )
 
     def run(
-        self, arguments: ctypes.Array[Argument], *, threads: int = 0, checked: bool = False, report_fd: int = -1
+        self,
+        arguments: ctypes.Array[Argument],
+        *,
+        threads: int = 0,
+        checked: bool = False,
+        report_fd: int = -1,
+        trace: int = 0,
+        trace_fd: int = -1,
     ) -> RunResult:
-        """Run once, without the GIL; safe to call from several threads. ``arguments`` must outlive the call."""
+        """Run once, without the GIL; safe to call from several threads. ``arguments`` must outlive the call.
+
+        Args:
+            trace: `FLAG_TIMED` or `FLAG_TRACED` for a trace in ``trace_fd``.
+        """
         request = RunRequest(
             struct_size=ctypes.sizeof(RunRequest),
             abi_version=RUNTIME_ABI,
@@ -156,8 +209,9 @@ class Orchestration:
             arguments=arguments,
             kernels=self._kernels,
             threads=threads,
-            flags=FLAG_CHECKED if checked else 0,
+            flags=(FLAG_CHECKED if checked else 0) | trace,
             report_fd=report_fd,
+            trace_fd=trace_fd,
         )
         result = RunResult(struct_size=ctypes.sizeof(RunResult))
         self._run(ctypes.byref(request), ctypes.byref(result))

@@ -28,6 +28,7 @@ _ORCHESTRATION_HEADERS = (
     "orchestration.h",
     "region.h",
     "scalar.h",
+    "trace.h",
     "types.h",
 )
 _COMPAT = ("pto_isa_compat.hpp", "pto_isa_cube.hpp")

@@ -25,7 +25,7 @@ PYPTO_EXPORT void describe_layout(char* text, size_t size) {
   BEGIN(RunRequest);
   FIELD(RunRequest, struct_size); FIELD(RunRequest, abi_version); FIELD(RunRequest, argument_count);
   FIELD(RunRequest, kernel_count); FIELD(RunRequest, arguments); FIELD(RunRequest, kernels); FIELD(RunRequest, threads);
-  FIELD(RunRequest, flags); FIELD(RunRequest, report_fd); FIELD(RunRequest, reserved);
+  FIELD(RunRequest, flags); FIELD(RunRequest, report_fd); FIELD(RunRequest, trace_fd);
   END();
   BEGIN(RunResult);
   FIELD(RunResult, struct_size); FIELD(RunResult, status); FIELD(RunResult, task); FIELD(RunResult, kernel_id);
@@ -36,6 +36,18 @@ PYPTO_EXPORT void describe_layout(char* text, size_t size) {
   FIELD(CrashReport, line); FIELD(CrashReport, op); FIELD(CrashReport, buffer); FIELD(CrashReport, reserved);
   FIELD(CrashReport, offset); FIELD(CrashReport, buffer_size);
   END();
-  print("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d\n", pypto::abi::kMaxRank,
-              PYPTO_RUNTIME_ABI, pypto::abi::kMessageSize, static_cast<int>(pypto::abi::kChecked));
+  BEGIN(TraceHeader);
+  FIELD(TraceHeader, struct_size); FIELD(TraceHeader, task_count); FIELD(TraceHeader, edge_count);
+  FIELD(TraceHeader, reserved); FIELD(TraceHeader, begin); FIELD(TraceHeader, submitted); FIELD(TraceHeader, end);
+  END();
+  BEGIN(TraceTask);
+  FIELD(TraceTask, task); FIELD(TraceTask, kernel_id); FIELD(TraceTask, line); FIELD(TraceTask, worker);
+  FIELD(TraceTask, begin); FIELD(TraceTask, end);
+  END();
+  BEGIN(TraceEdge);
+  FIELD(TraceEdge, source); FIELD(TraceEdge, target);
+  END();
+  print("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d kTimed=%d kTraced=%d\n",
+        pypto::abi::kMaxRank, PYPTO_RUNTIME_ABI, pypto::abi::kMessageSize, static_cast<int>(pypto::abi::kChecked),
+        static_cast<int>(pypto::abi::kTimed), static_cast<int>(pypto::abi::kTraced));
 }

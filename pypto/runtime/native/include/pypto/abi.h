@@ -16,7 +16,11 @@ enum ArgumentKind : int32_t { kTensor = 0, kScalar = 1 };
 enum Direction : int32_t { kIn = 0, kOut = 1, kInOut = 2 };
 
 // Bits of RunRequest::flags.
-enum RunFlag : uint32_t { kChecked = 1 };
+enum RunFlag : uint32_t {
+  kChecked = 1,
+  kTimed = 2,   // write a TraceHeader to trace_fd
+  kTraced = 4,  // write a TraceHeader and what ran to trace_fd
+};
 
 enum Status : int32_t {
   kOk = 0,
@@ -67,7 +71,7 @@ struct RunRequest {
   uint32_t threads;  // upper limit of worker threads; 0 lets the runtime choose
   uint32_t flags;
   int32_t report_fd;  // checked mode: where a CrashReport is written; -1 for nowhere
-  int32_t reserved;
+  int32_t trace_fd;   // timed and traced runs: where the trace is written; -1 for nowhere
 };
 
 struct RunResult {
@@ -92,6 +96,32 @@ struct CrashReport {
   uint32_t reserved;
   int64_t offset;       // faulting address relative to the first byte of the buffer
   int64_t buffer_size;  // bytes
+};
+
+// What a timed or traced run writes to trace_fd, followed by its tasks and edges. Times are nanoseconds of CLOCK_MONOTONIC.
+struct TraceHeader {
+  uint32_t struct_size;
+  uint32_t task_count;
+  uint32_t edge_count;
+  uint32_t reserved;
+  int64_t begin;
+  int64_t submitted;  // when the last task was submitted
+  int64_t end;
+};
+
+struct TraceTask {
+  int32_t task;  // submission index
+  int32_t kernel_id;
+  int32_t line;
+  int32_t worker;  // thread that ran it; 0 is the one that called
+  int64_t begin;
+  int64_t end;
+};
+
+// Task `target` had to wait for task `source`.
+struct TraceEdge {
+  int32_t source;
+  int32_t target;
 };
 
 }  // namespace pypto::abi

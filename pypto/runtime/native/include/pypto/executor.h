@@ -20,6 +20,7 @@
 #include "pypto/fault.h"
 #include "pypto/graph.h"
 #include "pypto/memory.h"
+#include "pypto/trace.h"
 
 namespace pypto {
 
@@ -35,8 +36,9 @@ struct Failure {
 // after a failure, tasks submitted before the failed one still run, later ones do not start.
 class Executor {
  public:
-  // `guarded`: buffers to be looked at after every task (checked mode), or nullptr.
-  Executor(Graph& graph, const std::vector<Buffer>* guarded) : graph_(graph), guarded_(guarded) {}
+  // `guarded`: buffers to be looked at after every task (checked mode), or nullptr; `trace`: told of every task, or nullptr.
+  Executor(Graph& graph, const std::vector<Buffer>* guarded, Trace* trace)
+      : graph_(graph), guarded_(guarded), trace_(trace) {}
 
   // Blocks until the run is over. At most `threads` threads work, the calling one included; 0 means as many as the
   // machine has. Independent tasks always run at the same time, so that at least two threads are used for them.
@@ -49,7 +51,7 @@ class Executor {
     threads = graph_.is_chain() ? 1 : static_cast<unsigned>(std::min<size_t>(threads, tasks.size()));
     std::vector<std::thread> helpers;
     start(helpers, threads - std::min(threads, 1u));
-    work();
+    work(0);
     for (std::thread& helper : helpers) helper.join();
     return std::move(failure_);
   }
@@ -63,14 +65,14 @@ class Executor {
     pthread_sigmask(SIG_SETMASK, &blocked, &previous);
     try {
       helpers.reserve(count);
-      for (unsigned i = 0; i < count; ++i) helpers.emplace_back([this] { work(); });
+      for (unsigned i = 0; i < count; ++i) helpers.emplace_back([this, i] { work(static_cast<int32_t>(i) + 1); });
     } catch (const std::system_error&) {
       // The threads that could be made (the calling one at least) do the work.
     }
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   }
 
-  void work() {
+  void work(int32_t worker) {
     std::optional<checks::SignalStack> stack;
     if (guarded_ != nullptr) stack.emplace();
     std::unique_lock lock(mutex_);
@@ -82,13 +84,20 @@ class Executor {
       if (!failure_ || index < failure_->task) {
         ++running_;
         lock.unlock();
+        const int64_t begin = trace_ != nullptr ? Trace::now() : 0;
         std::optional<Failure> failure = execute(index);
+        if (trace_ != nullptr) note(index, worker, begin);
         lock.lock();
         --running_;
         finish(index, std::move(failure));
       }
       if (ready_.empty() && running_ == 0) changed_.notify_all();
     }
+  }
+
+  void note(int32_t index, int32_t worker, int64_t begin) const {
+    const Task& task = graph_.tasks()[static_cast<size_t>(index)];
+    trace_->task(index, task.kernel->id, task.line, worker, begin, Trace::now());
   }
 
   // Runs one task without holding the lock.
@@ -134,6 +143,7 @@ class Executor {
 
   Graph& graph_;
   const std::vector<Buffer>* guarded_;
+  Trace* trace_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready_;  // lowest submission first

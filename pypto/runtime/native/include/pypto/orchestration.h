@@ -19,6 +19,7 @@
 #include "pypto/executor.h"
 #include "pypto/graph.h"
 #include "pypto/memory.h"
+#include "pypto/trace.h"
 #include "pypto/types.h"
 
 namespace pypto {
@@ -82,6 +83,7 @@ class Orchestrator {
       if (request.report_fd >= 0) checks::install(request.report_fd, buffers_);
     }
     number_roots();
+    if (Trace::wanted(request)) trace_.emplace(request);
   }
 
   // A tensor parameter, by its position among all parameters.
@@ -147,7 +149,11 @@ class Orchestrator {
   }
 
   std::optional<Failure> execute() {
-    std::optional<Failure> failure = Executor(graph_, checked_ ? &buffers_ : nullptr).run(request_.threads);
+    Trace* const tasks = trace_ && trace_->wants_tasks() ? &*trace_ : nullptr;
+    if (trace_) trace_->submitted();
+    std::optional<Failure> failure = Executor(graph_, checked_ ? &buffers_ : nullptr, tasks).run(request_.threads);
+    if (tasks != nullptr) trace_edges();
+    if (trace_) trace_->write();
     if (!checked_) return failure;
     if (failure && failure->status == abi::kGuardOverwritten) failure->message = describe_breach();
     if (!failure) copy_results_back();
@@ -232,6 +238,11 @@ class Orchestrator {
     }
   }
 
+  void trace_edges() {
+    for (size_t i = 0; i < graph_.size(); ++i)
+      for (const int32_t next : graph_.tasks()[i].successors) trace_->edge(static_cast<int32_t>(i), next);
+  }
+
   std::string describe_breach() const {
     for (size_t i = 0; i < buffers_.size(); ++i) {
       if (!buffers_[i].breached()) continue;
@@ -249,6 +260,7 @@ class Orchestrator {
   std::unordered_map<int32_t, const abi::Kernel*> kernels_;
   std::vector<Buffer> buffers_;  // checked mode: one per argument first; then the workspaces
   Graph graph_;
+  std::optional<Trace> trace_;
 };
 
 inline TaskBuilder::~TaskBuilder() noexcept(false) {
