@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,8 +66,30 @@ def tensor_of(parameter: ParameterSummary, shape: tuple[int, ...], numbers: np.r
     return numbers.standard_normal(shape).astype(dtype)
 
 
+def made_inputs(
+    golden: ModuleType, parameters: Sequence[ParameterSummary], plan: Mapping[str, Any], numbers: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Tensors that the golden file makes itself, since random ones would not be valid."""
+    import numpy as np
+
+    if not plan["inputs"]:
+        return {}
+    shapes = {p.name: shape_of(p, plan["dimensions"]) for p in parameters if p.kind == "tensor"}
+    made = function_of(golden, plan["inputs"], "inputs")(numbers, shapes)
+    readable = {p.name: p for p in parameters if p.kind == "tensor" and p.direction != "out"}
+    for name, value in made.items():
+        if name not in readable:
+            raise TestFailed(
+                f"{plan['inputs']} makes {name!r}, which the kernel does not read; it reads: {', '.join(readable)}"
+            )
+        wanted = numpy_dtype(readable[name].dtype)
+        if not isinstance(value, np.ndarray) or value.shape != shapes[name] or value.dtype != wanted:
+            raise TestFailed(f"{plan['inputs']} must make {name} as an array {shapes[name]} of {wanted}")
+    return dict(made)
+
+
 def arguments_of(
-    parameters: Sequence[ParameterSummary], plan: Mapping[str, Any]
+    parameters: Sequence[ParameterSummary], plan: Mapping[str, Any], golden: ModuleType
 ) -> list[np.ndarray | int | float | bool]:
     """The arguments of one call, in the kernel's order."""
     import numpy as np
@@ -77,8 +100,12 @@ def arguments_of(
             listed = ", ".join(sorted(known)) or "none"
             raise TestFailed(f"arguments names {name!r}, which is no scalar parameter; those are: {listed}")
     numbers = np.random.default_rng(plan["seed"])
+    made = made_inputs(golden, parameters, plan, numbers)
     values: list[np.ndarray | int | float | bool] = []
     for parameter in parameters:
+        if parameter.name in made:
+            values.append(np.ascontiguousarray(made[parameter.name]))
+            continue
         if parameter.kind == "tensor":
             values.append(tensor_of(parameter, shape_of(parameter, plan["dimensions"]), numbers))
             continue
@@ -89,15 +116,20 @@ def arguments_of(
     return values
 
 
-def golden_function(path: Path, name: str) -> Callable[..., Any]:
-    """The function ``name`` of a file."""
+def golden_module(path: Path) -> ModuleType:
+    """The golden file, imported."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def function_of(module: ModuleType, name: str, attribute: str) -> Callable[..., Any]:
+    """A function of the golden file, which an attribute of the rule names."""
     found = getattr(module, name, None)
     if not callable(found):
-        raise TestFailed(f"{path.name} has no function {name!r}; name it by the attribute `function`")
+        raise TestFailed(f"{module.__name__}.py has no function {name!r}; name it by the attribute `{attribute}`")
     return found  # type: ignore[no-any-return]
 
 
@@ -133,7 +165,7 @@ def compare(name: str, got: np.ndarray, wanted: Any, tolerance: float) -> str:
     return f"{name}: largest error {largest:.3g}, allowed {limit:.3g}"
 
 
-def run(bundle: Bundle, plan: Mapping[str, Any], golden: Callable[..., Any]) -> None:
+def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
     """Run every specialization that the bundle has of the entry."""
     import numpy as np
 
@@ -141,12 +173,13 @@ def run(bundle: Bundle, plan: Mapping[str, Any], golden: Callable[..., Any]) -> 
 
     target = bundle.description.target
     config = RunConfig(backend_type=target.backend_type, execution_mode=target.execution_mode, sim_checks=True)
+    golden = function_of(module, plan["function"], "function")
     kernel = bundle.load(plan["entry"])
     for entry in bundle.entries:
         if entry.name != plan["entry"]:
             continue
         parameters = entry.description.params
-        values = arguments_of(parameters, plan)
+        values = arguments_of(parameters, plan, module)
         read = [
             value.copy() if isinstance(value, np.ndarray) else value
             for parameter, value in zip(parameters, values, strict=True)
@@ -178,7 +211,7 @@ def main() -> int:
 
     from pypto.bundle.reading import open_bundle
 
-    golden = golden_function(runfiles / plan["golden"], plan["function"])
+    golden = golden_module(runfiles / plan["golden"])
     for path in plan["bundles"]:
         run(open_bundle(runfiles / path), plan, golden)
     return 0

@@ -29,6 +29,7 @@ def _pypto_kernel_test_impl(ctx):
         "function": ctx.attr.function or entry,
         "golden": runfiles_path(ctx, ctx.file.golden),
         "golden_arguments": ctx.attr.golden_arguments,
+        "inputs": ctx.attr.inputs,
         "imports": [ctx.workspace_name] + imports,
         "seed": ctx.attr.seed,
         "tolerance": ctx.attr.tolerance,
@@ -72,6 +73,11 @@ pypto_kernel_test = rule(
         ),
         "golden_arguments": attr.string_dict(
             doc = "Further arguments of the golden function, by name, each a number: `{\"eps\": \"1e-6\"}`.",
+        ),
+        "inputs": attr.string(
+            doc = "The name of a function of the golden file that makes tensors which random numbers could not stand for, such as " +
+                  "indices: `inputs(numbers, shapes)` is given a `numpy.random.Generator` and every tensor's shape by name, and " +
+                  "returns arrays by name. The other tensors are random.",
         ),
         "kernel": attr.label(
             mandatory = True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import math
 from pathlib import Path
 from types import ModuleType
@@ -137,3 +138,28 @@ def test_add(checked: RunConfig) -> None:
         kernel("add")(a, b, out, config=checked)
         expected = golden("add")(a, b)
         assert np.all(np.abs(out - expected) <= EPS32 * np.abs(expected)), rows
+
+
+@pytest.mark.usefixtures("one_build")
+def test_llama_layer(checked: RunConfig) -> None:
+    from kernels.golden.llama_layer import inputs
+
+    layer = kernel("llama_layer")
+    names = [name for name in inspect.signature(layer).parameters if name != "out"]
+    for capacity in (100, 1):
+        shapes = {
+            **{"x": (16, 256), "input_norm": (1, 256), "mlp_norm": (1, 256), "cos": (16, 32)},
+            **{"wq": (256, 256), "wk": (256, 128), "wv": (256, 128), "wo": (256, 256)},
+            **{"w_gate": (256, 512), "w_up": (256, 512), "w_down": (512, 256)},
+            **{"k_cache": (16, 2, capacity, 64), "v_cache": (16, 2, capacity, 64)},
+        }
+        given = inputs(np.random.default_rng(9), shapes)
+        for seed, name in enumerate(("x", "input_norm", "mlp_norm", "k_cache", "v_cache")):
+            given[name] = numbers(seed, shapes[name], np.float16 if "cache" in name else np.float32)
+        arguments = [given[name] for name in names]
+        wanted = golden("llama_layer")(*[argument.copy() for argument in arguments])
+        out = untouched((16, 256))
+        layer(*arguments, out, config=checked)
+        # Four roundings to FP16 on the way, each of numbers of a few units.
+        for got, exact in zip((given["k_cache"], given["v_cache"], out), wanted, strict=True):
+            assert np.abs(got - exact).max() <= 4 * EPS16 * np.abs(exact).max(), capacity
