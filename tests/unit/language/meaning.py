@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import python_meaning
-from ir_interpreter import run
 from kernel_texts import module
 
+from pypto.ir.reference.interpreter import run
 from pypto.language.errors import CompileError
 from pypto.language.lower import lower
 from pypto.language.source import collect

@@ -6,9 +6,9 @@ import contextlib
 from typing import Any
 
 import numpy as np
-from ir_interpreter import _TILES, converted
 
 import pypto.language as pl
+from pypto.ir.reference.tiles import TILES, converted
 
 
 class Array:
@@ -40,7 +40,7 @@ def plain(value: Any) -> Any:
 def _operator(name: str, swapped: bool = False) -> Any:
     def apply(self: Array, other: Any) -> Array:
         left, right = plain(self), plain(other)
-        return Array(_TILES[name](right, left) if swapped else _TILES[name](left, right))
+        return Array(TILES[name](right, left) if swapped else TILES[name](left, right))
 
     return apply
 
@@ -64,8 +64,8 @@ class Language:
     """What ``pl`` is while Python runs a body."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in _TILES:
-            return lambda *args: Array(_TILES[name](*map(plain, args)))
+        if name in TILES:
+            return lambda *args: Array(TILES[name](*map(plain, args)))
         return getattr(pl, name)
 
     @staticmethod

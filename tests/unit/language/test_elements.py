@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ir_interpreter import run
 from kernel_texts import in_entry, in_incore, in_scope, lowered, unmarked
 from meaning import agree
 
+from pypto.ir.reference.interpreter import run
 from pypto.language.errors import CompileError
 
 STEP = "@incore\ndef step(t: pl.Tensor[[64, 64], pl.FP32], by: float, o: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):\n    o[:] = t + by\n"

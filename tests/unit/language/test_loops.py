@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from ir_interpreter import run
 from kernel_texts import in_entry, in_incore, in_scope, lowered, module, unmarked
 from meaning import agree, arguments
 
+from pypto.ir.reference.interpreter import run
 from pypto.language.errors import CompileError
 from pypto.language.lower import lower
 from pypto.language.source import collect

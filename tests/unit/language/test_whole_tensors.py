@@ -9,10 +9,10 @@ import textwrap
 import numpy as np
 import pytest
 import python_meaning
-from ir_interpreter import run
 from kernel_texts import lowered, module, unmarked
 
 from pypto.ir.nodes import Program
+from pypto.ir.reference.interpreter import run
 from pypto.language.errors import CompileError
 from pypto.language.lower import lower
 from pypto.language.signature import ArgSpec

@@ -1,15 +1,19 @@
-"""Runs lowered IR on NumPy arrays in float64, whatever the element types: for tests of what a program means."""
+"""Runs a program on NumPy arrays in float64, whatever its element types and after whichever pass: what it means.
+
+Only conversions round. Tiles are arrays of their valid size, and what nothing has written yet is NaN.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from pypto.ir.nodes import Block, Op, Program
-from pypto.ir.types import FP16, INT32, ScalarType, TileType
+from pypto.ir.reference.tiles import TILES, converted
+from pypto.ir.types import ScalarType, TensorType, TileType
 
 _SCALARS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -27,49 +31,21 @@ _SCALARS: dict[str, Callable[..., Any]] = {
     "not": operator.not_,
     "select": lambda c, a, b: a if c else b,
 }
-_TILES: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda a: 1 / np.sqrt(a),
-    "recip": lambda a: 1 / a,
-    "neg": operator.neg,
-    "abs": abs,
-    "relu": lambda a: np.maximum(a, 0),
-    "row_sum": lambda a: a.sum(axis=1, keepdims=True),
-    "row_max": lambda a: a.max(axis=1, keepdims=True),
-    "row_min": lambda a: a.min(axis=1, keepdims=True),
-    "col_sum": lambda a: a.sum(axis=0, keepdims=True),
-    "col_max": lambda a: a.max(axis=0, keepdims=True),
-    "col_min": lambda a: a.min(axis=0, keepdims=True),
-    "transpose": np.transpose,
-    "move": lambda a: a,
-    "matmul": operator.matmul,
-}
-_TILES |= {f"{name}s": _TILES[name] for name in ("add", "sub", "mul", "div", "maximum", "minimum")}
-_TILES["rdivs"] = lambda a, s: s / a
-for _axis in ("row", "col"):
-    for _name, _base in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("div", "div")):
-        _TILES[f"{_axis}_expand_{_name}"] = _TILES[_base]
-    _TILES[f"{_axis}_expand"] = lambda a, b: np.broadcast_to(b, a.shape)
-_TILES["row_expand_max"], _TILES["row_expand_min"] = np.maximum, np.minimum
 
 
-def converted(values: Any, dtype: Any) -> Any:
-    """What a conversion does to values, in float64."""
-    if dtype == FP16:
-        return np.asarray(values).astype(np.float16).astype(np.float64)
-    return np.rint(values) if dtype == INT32 else values
+class NoReference(Exception):
+    """An operation whose meaning is not written down here; the message names it and its place."""
 
 
-def run(program: Program, arguments: dict[str, Any]) -> None:
-    """Run the entry; arrays are changed in place."""
+def run(program: Program, arguments: Mapping[str, Any]) -> None:
+    """Run the entry; arrays are changed in place.
+
+    Args:
+        arguments: a float64 array or a number for each parameter, by name.
+
+    Raises:
+        NoReference: the program has an operation that only the compiled kernel can do.
+    """
     entry = program.entry_function
     _Run(program).block(entry.body, {id(p.value): arguments[p.name] for p in entry.params})
 
@@ -108,6 +84,9 @@ class _Run:
                 carried = self.block(body, values)
         if op.name == "scf.if":
             return self.block(op.regions[0 if operands[0] else 1], values)
+        if op.name == "func.scope":
+            self.block(op.regions[0], values)
+            return []
         if op.name == "func.call":
             callee = self.program.functions[op.attrs["callee"]]
             self.block(callee.body, {id(p.value): v for p, v in zip(callee.params, operands, strict=True)})
@@ -116,6 +95,12 @@ class _Run:
             return []
         if family == "arith":
             return [self.scalar(op, name, operands)]
+        if op.name == "tensor.assign":
+            source, target = operands
+            target[...] = source
+            return []
+        if op.name == "tensor.apply":
+            return [self.compute(op, op.attrs["tile"], operands)]
         if family == "tensor":
             return [self.tensor(op, name, operands)]
         return self.tile(op, name, operands, values)
@@ -129,6 +114,8 @@ class _Run:
             return float(operands[0]) if type.dtype.is_float else int(operands[0])
         if name == "cmp":
             return getattr(operator, op.attrs["pred"])(*operands)
+        if name not in _SCALARS:
+            raise _no_reference(op)
         return _SCALARS[name](*operands)
 
     def tensor(self, op: Op, name: str, operands: list[Any]) -> Any:
@@ -140,6 +127,8 @@ class _Run:
             return operands[0].reshape(operands[1:])
         if name == "read":
             return operands[0][tuple(operands[1:])]
+        if name != "view":
+            raise _no_reference(op)
         rank = op.attrs["rank"]
         part = operands[0][_window(operands[1 : rank + 1], operands[rank + 1 :])]
         return part.reshape([s for a, s in enumerate(part.shape) if a not in op.attrs.get("dropped", ())])
@@ -163,17 +152,33 @@ class _Run:
             return [tensor[_window(offsets, sizes)].reshape(rows, cols).copy()]
         if name == "slice":
             return [operands[0][_window(operands[1:], (rows, cols))].copy()]
-        if name == "cast":
-            return [converted(operands[0], type.dtype)]
         if name == "reshape":
             return [operands[0].reshape(rows, cols)]
         if name == "set_validshape":
             return [operands[0][:rows, :cols]]
-        if name.startswith("matmul"):
+        return [self.compute(op, name, operands)]
+
+    def compute(self, op: Op, name: str, operands: list[Any]) -> Any:
+        """What the operation on tiles called ``name`` computes, on tiles or whole tensors."""
+        if name == "cast":
+            type = op.result.type
+            assert isinstance(type, (TileType, TensorType))
+            return converted(operands[0], type.dtype)
+        if name in ("matmul", "matmul_acc"):
             left, right = operands[-2:]
-            product = (left.T if op.attrs["a_trans"] else left) @ (right.T if op.attrs["b_trans"] else right)
-            return [operands[0] + product if name == "matmul_acc" else product]
-        return [_TILES[name](*operands)]
+            if op.attrs.get("a_trans"):
+                left = np.swapaxes(left, -1, -2)
+            if op.attrs.get("b_trans"):
+                right = np.swapaxes(right, -1, -2)
+            return operands[0] + left @ right if name == "matmul_acc" else left @ right
+        if name not in TILES:
+            raise _no_reference(op)
+        return TILES[name](*operands)
+
+
+def _no_reference(op: Op) -> NoReference:
+    name = f"{op.name} ({op.attrs['tile']})" if op.name == "tensor.apply" else op.name
+    return NoReference(f"{name} has no NumPy reference" + (f" ({op.loc})" if op.loc else ""))
 
 
 def _window(offsets: Any, sizes: Any) -> tuple[slice, ...]:
