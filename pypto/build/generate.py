@@ -15,6 +15,7 @@ from pypto.build.specialize import SPECIALIZATION_SCHEMA, Specialization
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
+    from pypto.ir.passes.pipeline import Observer
     from pypto.language.source import SourceClosure
 
 REQUEST_SCHEMA = 1
@@ -89,17 +90,26 @@ def specialized_program(closure: SourceClosure, specialization: Specialization) 
     return parse(closure.entry, specialization.arguments(), closure)
 
 
-def lowered_program(closure: SourceClosure, specialization: Specialization) -> Program:
-    """The IR that code is generated from, after all passes; raises as `specialized_program`."""
+def lowered_program(closure: SourceClosure, specialization: Specialization, observe: Observer | None = None) -> Program:
+    """The IR that code is generated from, after all passes; raises as `specialized_program`.
+
+    Args:
+        observe: shown the program after ``Parse`` and after each pass.
+    """
     from pypto.language.lower import lower
 
-    return lower(closure, specialization.arguments(), specialization.options.backend_type)
+    return lower(closure, specialization.arguments(), specialization.options.backend_type, observe)
 
 
-def generate(closure: SourceClosure, specialization: Specialization, out: Path) -> Program:
+def generate(
+    closure: SourceClosure, specialization: Specialization, out: Path, observe: Observer | None = None
+) -> Program:
     """Write the generated directory of one specialization into ``out`` (absent or empty).
 
     Returns the program that the files were made from.
+
+    Args:
+        observe: as `lowered_program`.
 
     Raises:
         CompileError: the kernel is wrong, with its place.
@@ -109,7 +119,7 @@ def generate(closure: SourceClosure, specialization: Specialization, out: Path) 
     from pypto.language.lower import errors_at_source
 
     options = specialization.options
-    program = lowered_program(closure, specialization)
+    program = lowered_program(closure, specialization, observe)
     with errors_at_source(closure):
         files = generate_files(program, options.backend_type, options.execution_mode)
     root = new_directory(out)

@@ -15,15 +15,25 @@ from pypto.language.signature import ArgSpec
 from pypto.language.source import SourceClosure, SourceText
 
 
-def lower(closure: SourceClosure, arguments: Mapping[str, ArgSpec], backend_type: str = "Ascend910B") -> Program:
+def lower(
+    closure: SourceClosure,
+    arguments: Mapping[str, ArgSpec],
+    backend_type: str = "Ascend910B",
+    observe: pipeline.Observer | None = None,
+) -> Program:
     """Parse the entry of a closure and run all passes.
+
+    Args:
+        observe: shown the program after ``Parse`` and after each pass.
 
     Raises:
         CompileError: the kernel is wrong; one error with its place.
     """
     program = parse(closure.entry, arguments, closure, backend_type)
+    if observe is not None:
+        observe("Parse", program)
     with errors_at_source(closure):
-        return pipeline.run(program, backend_type)
+        return pipeline.run(program, backend_type, observe)
 
 
 @contextmanager

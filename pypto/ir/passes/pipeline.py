@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pypto.ir.nodes import Program
 from pypto.ir.passes.cleanup import remove_unused
 from pypto.ir.passes.core import infer_cores
@@ -11,21 +13,36 @@ from pypto.ir.passes.outline import outline_scopes
 from pypto.ir.passes.tensors import lower_tensors
 from pypto.ir.verify import verify
 
+Observer = Callable[[str, Program], None]
+"""Shown the program after each pass, with the pass's name. It must not change or keep the program."""
 
-def run(program: Program, backend_type: str = "Ascend910B") -> Program:
+
+PASSES: tuple[tuple[str, Callable[[Program, str], None]], ...] = (
+    ("RemoveUnused", lambda program, _: remove_unused(program)),
+    ("LowerTensors", lower_tensors),
+    ("SplitMixed", lambda program, _: split_mixed(program)),
+    ("OutlineScopes", lambda program, _: outline_scopes(program)),
+    ("RemoveUnused", lambda program, _: remove_unused(program)),
+    # Twice: a mixture of work has to be told before the memories that follow from it make no sense.
+    ("InferCores", lambda program, _: infer_cores(program)),
+    ("InferMemory", lambda program, _: infer_memory(program)),
+    ("InferCores", lambda program, _: infer_cores(program)),
+    ("Verify", verify),
+)
+"""Name and work of each pass, in order; a pass changes the program in place."""
+
+
+def run(program: Program, backend_type: str = "Ascend910B", observe: Observer | None = None) -> Program:
     """All passes in order: whole tensors, mixed work, scopes, memories, core types, the verifier; changes ``program``.
+
+    Args:
+        observe: shown the program after each pass.
 
     Raises:
         IRError: something does not fit the hardware, with its place.
     """
-    remove_unused(program)
-    lower_tensors(program, backend_type)
-    split_mixed(program)
-    outline_scopes(program)
-    remove_unused(program)
-    # Twice: a mixture of work has to be told before the memories that follow from it make no sense.
-    infer_cores(program)
-    infer_memory(program)
-    infer_cores(program)
-    verify(program, backend_type)
+    for name, work in PASSES:
+        work(program, backend_type)
+        if observe is not None:
+            observe(name, program)
     return program
