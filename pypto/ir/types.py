@@ -77,6 +77,30 @@ class MemorySpace(enum.Enum):
     Bias = "Bias"
 
 
+class PadValue(enum.Enum):
+    """What a tile holds where it is not valid."""
+
+    null = "null"
+    zero = "zero"
+    max = "max"
+    min = "min"
+
+
+class AtomicType(enum.Enum):
+    """How a store combines with what its tensor holds."""
+
+    None_ = "none"
+    Add = "add"
+
+
+class TensorLayout(enum.Enum):
+    """Order of a tensor's elements in global memory."""
+
+    ND = "ND"
+    DN = "DN"
+    NZ = "NZ"
+
+
 @dataclass(frozen=True)
 class DynDim:
     """A named dimension that stays dynamic: it is read from the argument at run time."""

@@ -21,7 +21,7 @@ from pypto.ir.nodes import CoreType, ExternSource, FunctionKind, Loc
 from pypto.ir.types import DType, DynDim
 from pypto.language.errors import CompileError, KernelNameError, KernelSyntaxError
 from pypto.language.scan import OutsideName, scan
-from pypto.language.stubs import Operation
+from pypto.language.stubs import Operation, operations
 
 
 @dataclass(frozen=True)
@@ -360,11 +360,6 @@ def _no_member(kernel: KernelSource, name: OutsideName, length: int, owner: Any)
     import difflib
 
     path, member = ".".join(name.path[:length]), name.path[length]
-    if getattr(owner, "__name__", "").startswith("pypto.language"):
-        from pypto.language.documented import NOT_SUPPORTED
-
-        if member in NOT_SUPPORTED:
-            return kernel.text.error(f"{path}.{member} is not supported yet", name.node, KernelNameError)
     near = difflib.get_close_matches(member, [m for m in dir(owner) if not m.startswith("_")], n=1)
     hint = f"; did you mean {path}.{near[0]}?" if near else ""
     return kernel.text.error(f"{path} has no {member}{hint}", name.node, KernelNameError)
@@ -374,6 +369,8 @@ def _snapshot(kernel: KernelSource, name: OutsideName, key: str, value: Any) -> 
     """The value as the parser will see it: lists are frozen, so that later changes cannot enter a program."""
     if isinstance(value, (list, tuple)):
         return tuple(_snapshot(kernel, name, f"{key}[{index}]", item) for index, item in enumerate(value))
+    if isinstance(value, Operation) and value.unsupported:
+        raise kernel.text.error(f"pl.{value.name} is not supported: {value.unsupported}", name.node, KernelNameError)
     if value is None or isinstance(value, (bool, DType, DynDim, KernelSource, Operation, Builtin, MathFunction)):
         return value
     if isinstance(value, enum.Enum) and type(value).__module__.startswith("pypto."):
@@ -402,10 +399,8 @@ def _unsupported(key: str, value: Any) -> str:
 
 def _namesake(key: str) -> str:
     """Advice for ``np.exp``: the operation of the language with the same name."""
-    from pypto.language import ops
-
     name = key.rpartition(".")[2]
-    return f"; use pl.{name}" if isinstance(getattr(ops, name, None), Operation) else ""
+    return f"; use pl.{name}" if name in operations("pl") else ""
 
 
 def _value_record(value: Any, order: Mapping[int, int]) -> list[Any]:

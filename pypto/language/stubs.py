@@ -1,15 +1,17 @@
-"""Operations of the language as Python objects: a name and a signature for the parser; nothing may call them."""
+"""Operations of the language as Python objects: a name and a signature for the parser; nothing may call them.
+
+They are made of what is registered in `pypto.ir.ops`; type checkers see the `.pyi` files that the same table gives.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn
 
+import pypto.ir.types
+from pypto.ir.ops.user_names import UserName, user_names
 from pypto.language.errors import OutsideKernelError
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Operation:
@@ -18,12 +20,22 @@ class Operation:
     Attributes:
         name: name without ``pl.``.
         signature: its parameters, for binding arguments.
+        also: other names of the same parameters: name to its position.
+        unsupported: why it cannot be carried; empty when it can.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
-        functools.update_wrapper(self, function)
-        self.name = name
-        self.signature = inspect.signature(function)
+    def __init__(self, entry: UserName) -> None:
+        self.name = entry.key
+        self.signature = signature(entry.parameters)
+        self.also = {
+            parameter: position
+            for form in entry.also
+            for position, parameter in enumerate(part.strip() for part in form.split(","))
+            if parameter not in self.signature.parameters
+        }
+        self.unsupported = entry.unsupported
+        self.__name__ = entry.name
+        self.__doc__ = entry.doc
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise OutsideKernelError(
@@ -35,6 +47,17 @@ class Operation:
         return f"<pl.{self.name}>"
 
 
-def operation(function: F) -> F:
-    """Make a stub an operation; type checkers keep seeing the stub's signature."""
-    return cast(F, Operation(function, function.__name__))
+def signature(parameters: str) -> inspect.Signature:
+    """The signature of what stands between the parentheses of a registered name; it is text of this package."""
+    return inspect.signature(eval(f"lambda {parameters}: None", dict(vars(pypto.ir.types))))
+
+
+@functools.cache
+def operations(space: str) -> dict[str, Operation]:
+    """The operations of ``pl``, ``pl.tile`` or ``pl.tensor`` by name; a name with one meaning is one object."""
+    return {name: _operation(entry) for name, entry in user_names(space).items()}
+
+
+@functools.cache
+def _operation(entry: UserName) -> Operation:
+    return Operation(entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
+from pypto.ir.ops.user_names import PL, TENSOR, user_name
 from pypto.ir.types import (
     BF16,
     BOOL,
@@ -135,4 +136,91 @@ register(
         incore=False,
         entry=True,
     )
+)
+
+user_name(
+    "create_tensor",
+    "shape, dtype, layout=None, manual_dep=False, init_value=None",
+    ("A workspace in global memory that lives until the run ends; entries only. Its elements have no values yet."),
+    (PL,),
+)
+user_name(
+    "create",
+    "shape, dtype, layout=None, manual_dep=False, init_value=None",
+    "``pl.create_tensor``.",
+    (TENSOR,),
+    handler="create_tensor",
+)
+user_name(
+    "no_dep",
+    "tensor",
+    "The tensor, without dependencies that follow from it.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "dump_tag",
+    "tensor",
+    "The tensor, marked for a dump.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "dim",
+    "tensor, axis",
+    "Size of a dimension of a tensor.",
+    (TENSOR,),
+)
+user_name(
+    "expand_clone",
+    "src, target",
+    "``src`` repeated to the shape of ``target``.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "view",
+    "tensor, shape=None, valid_shape=None, *, layout=None",
+    "Another handle of the same tensor.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "paged_gather",
+    (
+        "src, indices, block_table, block_size, size, max_indices, *, space=MemorySpace.Mat, "
+        "col_off=0, is_trans=False, is_b_matrix=False"
+    ),
+    "Rows of pages that a table names.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "create_l1",
+    "shape, dtype, transpose=False",
+    "A tensor in matrix memory.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "gather",
+    "input, dim=None, index=None, *, mask_pattern=None, output_dtype=None, kvalue=None, cmp_mode=None, "
+    "out_cols=None, offset=0, count_dtype=None",
+    "Elements of a tensor that an index, a pattern or a comparison chooses.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "scatter",
+    "input, dim=None, index=None, src=None, *, mask_pattern=None, dst=None",
+    "Elements written where an index or a pattern says.",
+    (TENSOR,),
+    unsupported="not implemented yet",
+)
+user_name(
+    "random",
+    "key0, key1, counter0, counter1, counter2, counter3, shape, dtype=UINT32, rounds=10",
+    "Random bits from a counter and a key.",
+    (TENSOR,),
+    unsupported="not implemented yet",
 )

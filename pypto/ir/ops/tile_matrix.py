@@ -5,6 +5,7 @@ from __future__ import annotations
 from pypto.ir.nodes import CoreType
 from pypto.ir.ops.lowering import Form, Instruction
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
+from pypto.ir.ops.user_names import ON_BOTH, ON_TILES, user_name
 from pypto.ir.types import BF16, FP16, FP32, INT8, INT32, DType, MemorySpace, TileType, Type, Valid
 from pypto.ir.values import same_value
 
@@ -79,4 +80,84 @@ register(
         inplace=0,
         result_memory=MemorySpace.Acc,
     )
+)
+
+user_name(
+    "matmul",
+    "lhs, rhs, out_dtype=None, a_trans=False, b_trans=False, c_matrix_nz=False",
+    (
+        "Matrix product of ``[M, K]`` and ``[K, N]``; FP16, BF16 and FP32 give FP32, INT8 gives "
+        "INT32. ``a_trans`` and ``b_trans`` say that an operand is stored as ``[K, M]`` or ``[N, "
+        "K]``; such an operand is a load."
+    ),
+    ON_BOTH,
+)
+user_name(
+    "matmul_acc",
+    "acc, lhs, rhs, a_trans=False, b_trans=False, init_cond=None",
+    "``acc + lhs @ rhs``; where ``init_cond`` holds, ``lhs @ rhs`` and ``acc`` is not read.",
+    ON_BOTH,
+    also=("acc, lhs, rhs, init_cond",),
+)
+user_name(
+    "batch_matmul",
+    "lhs, rhs",
+    ("Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."),
+    ON_TILES,
+)
+user_name(
+    "batch_matmul_acc",
+    "acc, lhs, rhs",
+    "``acc`` plus the matrix products of ``[..., M, K]`` and ``[..., K, N]``.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "matmul_bias",
+    "lhs, rhs, bias",
+    "``lhs @ rhs + bias``, with one row of bias for all rows.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "matmul_mx",
+    "lhs, lhs_scale, rhs, rhs_scale",
+    "A product of operands that share scales in blocks.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "matmul_mx_acc",
+    "acc, lhs, lhs_scale, rhs, rhs_scale",
+    "``acc`` plus such a product.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "matmul_mx_bias",
+    "lhs, lhs_scale, rhs, rhs_scale, bias",
+    "Such a product plus a row of bias.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "gemv",
+    "lhs, rhs, acc_phase='unspecified'",
+    "A row ``[1, K]`` times a matrix ``[K, N]``.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "gemv_acc",
+    "acc, lhs, rhs, acc_phase='unspecified'",
+    "``acc`` plus a row times a matrix.",
+    ON_TILES,
+    unsupported="not implemented yet",
+)
+user_name(
+    "gemv_bias",
+    "lhs, rhs, bias, acc_phase='unspecified'",
+    "A row times a matrix plus a row of bias.",
+    ON_TILES,
+    unsupported="not implemented yet",
 )

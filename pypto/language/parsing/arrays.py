@@ -395,4 +395,6 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "reshape": reshape,
 }
 # Operations that mean the same everywhere, so that they are not looked up here.
-SHARED = frozenset({"slice", "dim", "min", "max", "const", "static_assert", "cond", "create_tensor", "neg", "read"})
+SHARED = frozenset(
+    {"slice", "tensor.dim", "min", "max", "const", "static_assert", "cond", "create_tensor", "neg", "read"}
+)

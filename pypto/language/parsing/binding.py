@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe
@@ -14,12 +14,18 @@ from pypto.language.stubs import Operation
 
 @dataclass(frozen=True)
 class Bound:
-    """The arguments of one call by parameter name, defaults filled in."""
+    """The arguments of one call by parameter name, defaults filled in.
+
+    Attributes:
+        given: parameters that the call names or that have a position in it.
+        aliases: other names that the call used: name to parameter.
+    """
 
     label: str
     models: dict[str, Model]
     given: frozenset[str]
     node: ast.Call
+    aliases: dict[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Model:
         return self.models[name]
@@ -27,7 +33,7 @@ class Bound:
     def place(self, name: str) -> ast.AST:
         """Where an argument was written; the whole call when it was left out."""
         for keyword in self.node.keywords:
-            if keyword.arg == name:
+            if name in (keyword.arg, self.aliases.get(keyword.arg or "")):
                 return keyword.value
         position = list(self.models).index(name)
         return self.node.args[position] if position < len(self.node.args) else self.node
@@ -43,15 +49,18 @@ def bind(frame: Frame, operation: Operation, args: list[Model], kwargs: dict[str
         raise frame.error(f"{label} takes {len(positional)} positional arguments, got {len(args)}: {form}", node)
     models: dict[str, Model] = dict(zip((p.name for p in positional), args, strict=False))
     by_name = {p.name: p for p in parameters}
+    aliases: dict[str, str] = {}
     for keyword in node.keywords:
-        name = keyword.arg or ""
+        name = written = keyword.arg or ""
+        if name not in by_name and name in operation.also:
+            name = aliases[name] = parameters[operation.also[name]].name
         if name not in by_name:
             near = difflib.get_close_matches(name, by_name, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise frame.error(f"{label} has no parameter {name}{hint}", keyword)
         if name in models:
             raise frame.error(f"{label} got {name} twice", keyword)
-        models[name] = kwargs[name]
+        models[name] = kwargs[written]
     given = frozenset(models)
     ordered: dict[str, Model] = {}
     for parameter in parameters:
@@ -64,7 +73,7 @@ def bind(frame: Frame, operation: Operation, args: list[Model], kwargs: dict[str
     for name, model in ordered.items():
         if isinstance(model, ResultsOfNothing):
             raise frame.error(f"{label}: {name} is {describe(model)}", node)
-    return Bound(label, ordered, given, node)
+    return Bound(label, ordered, given, node, aliases)
 
 
 def _shown(parameter: inspect.Parameter) -> str:

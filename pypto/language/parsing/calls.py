@@ -499,7 +499,7 @@ _HANDLERS: dict[str, Handler] = {
     "assemble": _assemble,
     "read": elements.read_call,
     "write": elements.write_call,
-    "dim": _dim,
+    "tensor.dim": _dim,
     "static_assert": compile_time.static_assert,
     "cond": _cond,
 }

@@ -19,7 +19,7 @@ T = "t = pl.load(a, [0, 0], [64, 64])\n"
 CASES: dict[str, tuple[type[CompileError], str, str]] = {
     # names
     "unknown operation": (KernelNameError, in_scope("t = ⟦pl.loda⟧(a, [0, 0], [64, 64])"), "did you mean pl.load?"),
-    "operation without support": (KernelNameError, in_scope("t = ⟦pl.sin⟧(a)"), "pl.sin is not supported yet"),
+    "operation without support": (KernelNameError, in_scope("t = ⟦pl.matmul_mx⟧(a)"), "pl.matmul_mx is not supported"),
     "undefined name": (KernelNameError, in_scope("out[:] = ⟦c⟧"), "c is not defined"),
     "near name": (KernelNameError, in_scope("out[:] = ⟦outt⟧"), "did you mean out?"),
     "unknown member of a module": (KernelNameError, in_scope("t = a * ⟦math.squirt⟧(2)"), "math has no squirt"),

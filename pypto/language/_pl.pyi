@@ -1,0 +1,470 @@
+"""Written by tools/op_tables.py; do not edit."""
+
+from typing import Any
+
+from pypto.ir.types import *
+
+def range(*args: Any, init_values: Any = None) -> Any:
+    """Bounds of a for loop: ``(stop)``, ``(start, stop)`` or ``(start, stop, step)``; rebound names are carried."""
+
+def parallel(*args: Any, init_values: Any = None) -> Any:
+    """A loop like ``pl.range`` whose turns do not depend on each other; what runs at once follows from the data."""
+
+def unroll(*args: Any) -> Any:
+    """A loop over numbers known while compiling; its body is written out once for each."""
+
+def pipeline(*args: Any, stage: Any, init_values: Any = None) -> Any:
+    """A loop like ``pl.range`` whose turns may overlap, ``stage`` of them."""
+
+def while_(*, init_values: Any = None) -> Any:
+    """A loop with a condition, in entries: ``for (n,) in pl.while_(init_values=(8,)):``, ``pl.cond(...)`` first."""
+
+def yield_(*values: Any) -> Any:
+    """The values for the next turn of a loop with ``init_values``, or of a branch; gives the values."""
+
+def cond(condition: Any) -> Any:
+    """The condition of a ``pl.while_`` loop; first statement of its body."""
+
+def static_assert(condition: Any, msg: Any = '') -> Any:
+    """An error while compiling unless a condition on known numbers holds."""
+
+def static_print(*args: Any) -> Any:
+    """Print what expressions stand for while compiling, to the standard error output."""
+
+def at(level: Any, role: Any = None, *, optimizations: Any = None, deps: Any = None, no_dep_args: Any = None, dumps: Any = None, allow_early_resolve: Any = False, name_hint: Any = '', windowize: Any = False) -> Any:
+    """A scope of an entry whose body runs on a core: ``with pl.at(level=pl.Level.CORE_GROUP):``."""
+
+def const(value: Any, dtype: Any) -> Any:
+    """A scalar of a certain dtype."""
+
+def func_attr(attrs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def cluster(*, name_hint: Any = '') -> Any:
+    """Not supported: not implemented yet."""
+
+def spmd(core_num: Any, *, sync_start: Any = False, name_hint: Any = '', optimizations: Any = None, deps: Any = None, allow_early_resolve: Any = False, predicate: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def split_aiv(n: Any, *, mode: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def submit(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def spmd_submit(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def split(mode: Any, *, slot_num: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def cross_core_slot(*, slot_num: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def create_tensor(shape: Any, dtype: Any, layout: Any = None, manual_dep: Any = False, init_value: Any = None) -> Any:
+    """A workspace in global memory that lives until the run ends; entries only. Its elements have no values yet."""
+
+def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dims: Any = None, pad_value: Any = None, clamp: Any = False) -> Any:
+    """A window of a tensor (a view) or of a tile (a copy)."""
+
+def reshape(input: Any, shape: Any) -> Any:
+    """The same elements in another shape; tiles only."""
+
+def transpose(input: Any, axis1: Any, axis2: Any, tmp_tile: Any = None) -> Any:
+    """Rows and columns of a tile swapped."""
+
+def set_validshape(input: Any, valid_rows: Any, valid_cols: Any) -> Any:
+    """The tile with other valid lengths."""
+
+def load(tensor: Any, offsets: Any, shapes: Any, valid_shape: Any = None, target_memory: Any = MemorySpace.Vec, clamp: Any = False) -> Any:
+    """A tile from a window of a tensor. Args: offsets: one per dimension of the tensor, in elements; may be run-time values. shapes: known sizes of the window; all but the last two are 1. valid_shape: sizes that hold data, at most ``shapes``; may be run-time values. target_memory: Vec or Mat. Unless given, a tile that only matrix operations use goes to Mat, others to Vec. clamp: of the window, only what the tensor has there holds data."""
+
+def store(tile: Any, offsets: Any, output_tensor: Any, shapes: Any = None, *, atomic: Any = None) -> Any:
+    """Write the valid part of a tile into a tensor; gives the tensor."""
+
+def read(src: Any, offset: Any) -> Any:
+    """One element of an input of the entry, as a scalar; read on the host while tasks are put together."""
+
+def write(dst: Any, offset: Any, value: Any) -> Any:
+    """Write one number into a tensor, on a core; gives the tensor."""
+
+def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
+    """Write a tile or tensor into a tensor at an offset; gives the tensor."""
+
+def concat(src0: Any, src1: Any) -> Any:
+    """Two tensors or tiles beside each other: the columns of the first, then those of the second."""
+
+def move(tile: Any, target_memory: Any, blayout: Any = None, slayout: Any = None) -> Any:
+    """The tile in another on-chip memory."""
+
+def create(shape: Any, dtype: Any, target_memory: Any = MemorySpace.Vec, transpose: Any = None, *, flat_layout: Any = None) -> Any:
+    """A tile without values yet."""
+
+def create_tile(shape: Any, dtype: Any, target_memory: Any = MemorySpace.Vec) -> Any:
+    """A tile without values yet."""
+
+def full(shape: Any, dtype: Any, value: Any) -> Any:
+    """A tile filled with a scalar."""
+
+def reinterpret_view(data: Any, dtype: Any, *, shape: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def fillpad(value: Any, pad_value: Any = PadValue.zero) -> Any:
+    """Not supported: not implemented yet."""
+
+def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> Any:
+    """Not supported: not implemented yet."""
+
+def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
+    """Not supported: not implemented yet."""
+
+def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memory: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def aiv_shard(x: Any, span: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def aic_gather(x: Any, span: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
+    """Not supported: not implemented yet."""
+
+def tri(diagonal: Any, shape: Any, valid_shape: Any = None, dtype: Any = INT32, upper: Any = False) -> Any:
+    """Not supported: not implemented yet."""
+
+def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, valid_shape: Any = None, dtype: Any = UINT32, rounds: Any = 10) -> Any:
+    """Not supported: not implemented yet."""
+
+def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
+    """Not supported: not implemented yet."""
+
+def get_block_idx() -> Any:
+    """Not supported: not implemented yet."""
+
+def get_subblock_idx() -> Any:
+    """Not supported: not implemented yet."""
+
+def get_block_num() -> Any:
+    """Not supported: not implemented yet."""
+
+def transpose_view(tile: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def add(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs + rhs``; either side may be a scalar."""
+
+def sub(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs - rhs``; either side may be a scalar."""
+
+def mul(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs * rhs``; either side may be a scalar."""
+
+def div(lhs: Any, rhs: Any, high_precision: Any = False) -> Any:
+    """Element by element: ``lhs / rhs``; either side may be a scalar."""
+
+def maximum(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the larger one; either side may be a scalar."""
+
+def minimum(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the smaller one; either side may be a scalar."""
+
+def adds(lhs: Any, rhs: Any) -> Any:
+    """``lhs + rhs`` of a tile and a scalar."""
+
+def subs(lhs: Any, rhs: Any) -> Any:
+    """``lhs - rhs`` of a tile and a scalar."""
+
+def muls(lhs: Any, rhs: Any) -> Any:
+    """``lhs * rhs`` of a tile and a scalar."""
+
+def divs(lhs: Any, rhs: Any) -> Any:
+    """``lhs / rhs`` of a tile and a scalar."""
+
+def maximums(lhs: Any, rhs: Any) -> Any:
+    """The larger one of each element and a scalar."""
+
+def minimums(lhs: Any, rhs: Any) -> Any:
+    """The smaller one of each element and a scalar."""
+
+def exp(input: Any) -> Any:
+    """e to the power of each element."""
+
+def log(input: Any, high_precision: Any = False) -> Any:
+    """Natural logarithm of each element."""
+
+def sqrt(input: Any) -> Any:
+    """Square root of each element."""
+
+def rsqrt(input: Any, high_precision: Any = False) -> Any:
+    """One over the square root of each element."""
+
+def recip(input: Any, high_precision: Any = False) -> Any:
+    """One over each element."""
+
+def neg(input: Any) -> Any:
+    """Each element negated."""
+
+def abs(input: Any) -> Any:
+    """Absolute value of each element."""
+
+def relu(input: Any) -> Any:
+    """The larger one of each element and 0."""
+
+def row_sum(input: Any, tmp_tile: Any = None) -> Any:
+    """Sum of each row: a column ``[rows, 1]``. ``tmp_tile`` is accepted and not needed."""
+
+def row_max(input: Any, tmp_tile: Any = None) -> Any:
+    """Largest element of each row: a column ``[rows, 1]``. ``tmp_tile`` is accepted and not needed."""
+
+def row_min(input: Any, tmp_tile: Any = None) -> Any:
+    """Smallest element of each row: a column ``[rows, 1]``. ``tmp_tile`` is accepted and not needed."""
+
+def col_sum(input: Any, tmp_tile: Any = None) -> Any:
+    """Sum of each column: a row ``[1, cols]``."""
+
+def col_max(input: Any) -> Any:
+    """Largest element of each column: a row ``[1, cols]``."""
+
+def col_min(input: Any) -> Any:
+    """Smallest element of each column: a row ``[1, cols]``."""
+
+def row_expand(lhs: Any, rhs: Any) -> Any:
+    """The column ``rhs`` ``[rows, 1]`` repeated to the shape of ``lhs``."""
+
+def row_expand_add(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """``lhs + rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def row_expand_sub(lhs: Any, rhs: Any) -> Any:
+    """``lhs - rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def row_expand_mul(lhs: Any, rhs: Any) -> Any:
+    """``lhs * rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def row_expand_div(lhs: Any, rhs: Any) -> Any:
+    """``lhs / rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def row_expand_max(lhs: Any, rhs: Any) -> Any:
+    """The larger one of each element and its row's element in the column ``rhs`` ``[rows, 1]``."""
+
+def row_expand_min(lhs: Any, rhs: Any) -> Any:
+    """The smaller one of each element and its row's element in the column ``rhs`` ``[rows, 1]``."""
+
+def col_expand(lhs: Any, rhs: Any) -> Any:
+    """The row ``rhs`` ``[1, cols]`` repeated to the shape of ``lhs``."""
+
+def col_expand_add(lhs: Any, rhs: Any) -> Any:
+    """``lhs + rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def col_expand_sub(lhs: Any, rhs: Any) -> Any:
+    """``lhs - rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def col_expand_mul(lhs: Any, rhs: Any) -> Any:
+    """``lhs * rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def col_expand_div(lhs: Any, rhs: Any) -> Any:
+    """``lhs / rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def expands(target: Any, scalar: Any) -> Any:
+    """A tile of the shape and dtype of ``target``, filled with a scalar."""
+
+def cast(input: Any, target_type: Any, mode: Any = 'round') -> Any:
+    """Another element type, for tiles and scalars. ``mode``: none, rint, round, floor, ceil, trunc."""
+
+def min(lhs: Any, rhs: Any) -> Any:
+    """The smaller one of two scalars."""
+
+def max(lhs: Any, rhs: Any) -> Any:
+    """The larger one of two scalars."""
+
+def part_add(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def part_mul(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def part_max(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def part_min(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def fmod(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def fmods(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def sin(input: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def cos(input: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def row_expand_expdif(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def col_expand_max(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def col_expand_min(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def col_expand_expdif(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def row_prod(input: Any, tmp_tile: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def col_prod(input: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def row_argmax(input: Any, tmp_tile: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def row_argmin(input: Any, tmp_tile: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def col_argmax(input: Any, tmp_tile: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def col_argmin(input: Any, tmp_tile: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def cmp(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
+    """Not supported: not implemented yet."""
+
+def and_(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def ands(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def or_(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def ors(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def xor(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def xors(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def not_(input: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def shl(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def shls(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def shr(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def shrs(lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def cmps(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
+    """Not supported: not implemented yet."""
+
+def rem(lhs: Any, rhs: Any, tmp: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def rems(lhs: Any, rhs: Any, tmp: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def prelu(tile: Any, slope: Any, tmp: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def addc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def subc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def addsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def subsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def lrelu(tile: Any, slope: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def sel(mask: Any, lhs: Any, rhs: Any, tmp: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def sels(mask: Any, src: Any, tmp: Any, scalar: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def matmul(lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False, c_matrix_nz: Any = False) -> Any:
+    """Matrix product of ``[M, K]`` and ``[K, N]``; FP16, BF16 and FP32 give FP32, INT8 gives INT32. ``a_trans`` and ``b_trans`` say that an operand is stored as ``[K, M]`` or ``[N, K]``; such an operand is a load."""
+
+def matmul_acc(acc: Any, lhs: Any, rhs: Any, a_trans: Any = False, b_trans: Any = False, init_cond: Any = None) -> Any:
+    """``acc + lhs @ rhs``; where ``init_cond`` holds, ``lhs @ rhs`` and ``acc`` is not read."""
+
+def batch_matmul(lhs: Any, rhs: Any) -> Any:
+    """Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."""
+
+def batch_matmul_acc(acc: Any, lhs: Any, rhs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def matmul_bias(lhs: Any, rhs: Any, bias: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def matmul_mx(lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def matmul_mx_acc(acc: Any, lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def matmul_mx_bias(lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any, bias: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def gemv(lhs: Any, rhs: Any, acc_phase: Any = 'unspecified') -> Any:
+    """Not supported: not implemented yet."""
+
+def gemv_acc(acc: Any, lhs: Any, rhs: Any, acc_phase: Any = 'unspecified') -> Any:
+    """Not supported: not implemented yet."""
+
+def gemv_bias(lhs: Any, rhs: Any, bias: Any, acc_phase: Any = 'unspecified') -> Any:
+    """Not supported: not implemented yet."""
+
+def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def scatter_update(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def sort32(src: Any, idx: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def gather(src: Any, indices: Any, tmp: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def gatherb(src: Any, offset: Any, *, output_dtype: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def gather_mask(src: Any, mask_pattern: Any, *, output_dtype: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def gather_compare(src: Any, kvalue: Any, tmp: Any, *, cmp_mode: Any = 'eq', offset: Any = 0, out_cols: Any, count_dtype: Any = None) -> Any:
+    """Not supported: not implemented yet."""
+
+def scatter(dst: Any, src: Any, indexes: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def scatter_mask(dst: Any, src: Any, mask_pattern: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def mscatter(src: Any, idx: Any, output_tensor: Any) -> Any:
+    """Not supported: not implemented yet."""
+
+def mgather(mem: Any, idx: Any, coalesce: Any = 'row', *, gather_oob: Any = 'undefined', target_memory: Any = MemorySpace.Vec, scratch: Any = None, valid_shape: Any = None) -> Any:
+    """Not supported: not implemented yet."""
