@@ -12,7 +12,7 @@ from pypto.ir.nodes import Block, FunctionKind, Value
 from pypto.ir.types import BOOL, DType, DynDim, TileType
 from pypto.ir.values import difference
 from pypto.language.errors import KernelNameError
-from pypto.language.parsing import calls, elements
+from pypto.language.parsing import calls, elements, memory_calls
 from pypto.language.parsing.elementwise import apply_binary, negate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
@@ -367,7 +367,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Model:
     if is_tile(base):
         offsets, sizes, _ = window(frame, base, node)
         shape = [frame.known(s, node, "the size of a slice of a tile") for s in sizes]
-        return calls.slice_tile(frame, base, (shape[0], shape[1]), (offsets[0], offsets[1]), None, node)
+        return memory_calls.slice_tile(frame, base, (shape[0], shape[1]), (offsets[0], offsets[1]), None, node)
     raise frame.error(f"{describe(base)} has no elements", node)
 
 

@@ -1,0 +1,76 @@
+"""Arguments of calls as what an operation needs, or one error that names the argument."""
+
+from __future__ import annotations
+
+from pypto.ir.nodes import Value
+from pypto.ir.types import DType, MemorySpace
+from pypto.language.parsing.binding import Bound
+from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.model import (
+    describe,
+    is_tensor,
+)
+
+
+def shape_argument(frame: Frame, bound: Bound, name: str) -> tuple[int, int]:
+    """Two known sizes ``[rows, cols]``."""
+    model = bound[name]
+    if not isinstance(model, tuple) or len(model) != 2:
+        raise frame.error(f"{bound.label}: {name} must be [rows, cols], not {describe(model)}", bound.place(name))
+    rows, cols = (frame.known(m, bound.place(name), f"{bound.label}: a size in {name}") for m in model)
+    if rows <= 0 or cols <= 0:
+        raise frame.error(f"{bound.label}: {name} must be positive, got [{rows}, {cols}]", bound.place(name))
+    return rows, cols
+
+
+def dtype_argument(frame: Frame, bound: Bound, name: str) -> DType:
+    """An element type."""
+    model = bound[name]
+    if not isinstance(model, DType):
+        raise frame.error(
+            f"{bound.label}: {name} must be a dtype such as pl.FP32, not {describe(model)}", bound.place(name)
+        )
+    return model
+
+
+def memory_argument(frame: Frame, bound: Bound, name: str) -> MemorySpace:
+    """A memory space."""
+    model = bound[name]
+    if not isinstance(model, MemorySpace):
+        raise frame.error(
+            f"{bound.label}: {name} must be a memory such as pl.MemorySpace.Vec, not {describe(model)}",
+            bound.place(name),
+        )
+    return model
+
+
+def offsets_argument(frame: Frame, bound: Bound, name: str, rank: int, what: str) -> list[Value]:
+    """One offset for each dimension of ``what``."""
+    model = bound[name]
+    if not isinstance(model, tuple) or len(model) != rank:
+        raise frame.error(
+            f"{bound.label}: {name} must be a list of {rank} offsets, one per dimension of {what}, "
+            f"not {describe(model)}",
+            bound.place(name),
+        )
+    return [frame.index(m, bound.place(name), f"{bound.label}: an offset") for m in model]
+
+
+def tensor_argument(frame: Frame, bound: Bound, name: str) -> Value:
+    """A tensor or a view of one."""
+    model = bound[name]
+    if not is_tensor(model):
+        hint = "; its order is (tile, offsets, tensor)" if bound.label == "pl.store" else ""
+        raise frame.error(f"{bound.label}: {name} must be a tensor, not {describe(model)}{hint}", bound.place(name))
+    value: Value = model
+    return value
+
+
+def flag_argument(frame: Frame, bound: Bound, name: str) -> bool:
+    """True or False."""
+    if not isinstance(bound[name], bool):
+        raise frame.error(
+            f"{bound.label}: {name} must be True or False, not {describe(bound[name])}", bound.place(name)
+        )
+    flag: bool = bound[name]
+    return flag

@@ -1,0 +1,266 @@
+"""Calls that make, load, store, move and re-shape tiles and tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from pypto.ir.nodes import Value
+from pypto.ir.types import INDEX, DynDim, MemorySpace, TensorType, TileType, Valid
+from pypto.ir.values import simplified
+from pypto.language.parsing import arrays
+from pypto.language.parsing.arguments import (
+    dtype_argument,
+    memory_argument,
+    offsets_argument,
+    shape_argument,
+    tensor_argument,
+)
+from pypto.language.parsing.binding import Bound
+from pypto.language.parsing.elementwise import apply_binary
+from pypto.language.parsing.frame import Frame, tile_type
+from pypto.language.parsing.model import (
+    Model,
+    describe,
+    is_number,
+    is_tensor,
+    is_tile,
+)
+
+
+def _load(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tensor = tensor_argument(frame, bound, "tensor")
+    frame.check_reads(tensor, bound.node)
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    offsets = offsets_argument(frame, bound, "offsets", rank, tensor.name)
+    memory = memory_argument(frame, bound, "target_memory") if "target_memory" in bound.given else None
+    return load_window(frame, bound, tensor, offsets, "shapes", memory)
+
+
+def load_window(
+    frame: Frame, bound: Bound, tensor: Value, offsets: list[Value], shape_name: str, memory: MemorySpace | None
+) -> Value:
+    """A load of a window whose shape and valid_shape are arguments of the call."""
+    rank, shape, place = len(offsets), bound[shape_name], bound.place(shape_name)
+    if not isinstance(shape, tuple) or len(shape) not in (rank, 2):
+        raise frame.error(f"{bound.label}: {shape_name} must be a list of {rank} sizes, not {describe(shape)}", place)
+    sizes = [frame.known(m, place, f"{bound.label}: a size in {shape_name}") for m in shape]
+    if any(size != 1 for size in sizes[:-2]):
+        raise frame.error(f"{bound.label}: a tile has two dimensions; the leading sizes must be 1, got {sizes}", place)
+    rows, cols = (1, *sizes)[-2:]
+    valid = frame.valid_shape(bound["valid_shape"], (rows, cols), rank, bound.place("valid_shape"))
+    if bound.models.get("clamp"):
+        valid = _clamped(frame, tensor, offsets, valid, bound.node)
+    with frame.at(bound.node):
+        return frame.builder.load(tensor, offsets, (rows, cols), valid, memory)
+
+
+def _clamped(
+    frame: Frame, tensor: Value, offsets: list[Value], valid: tuple[Valid, Valid], node: ast.AST
+) -> tuple[Valid, Valid]:
+    """Valid lengths that end where the tensor ends."""
+    dims = frame.dims(tensor, node)
+    lengths: list[Valid] = []
+    for length, offset, dim in zip(valid, [0, *offsets][-2:], [1, *dims][-2:], strict=True):
+        rest = apply_binary(frame, "sub", dim, simplified(offset) if isinstance(offset, Value) else offset, node)
+        shorter = apply_binary(frame, "min", rest, length, node)
+        lengths.append(simplified(shorter) if isinstance(shorter, Value) else shorter)
+    return lengths[0], lengths[1]
+
+
+def _store(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tensor = tensor_argument(frame, bound, "output_tensor")
+    if is_tensor(bound["tile"]):
+        bound.models["tile"] = frame.tile(bound["tile"], bound.place("tile"), f"{bound.label}: tile")
+    if not is_tile(bound["tile"]):
+        raise frame.error(f"{bound.label}: tile must be a tile, not {describe(bound['tile'])}", bound.place("tile"))
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    offsets = offsets_argument(frame, bound, "offsets", rank, tensor.name)
+    frame.check_writes(tensor, bound.place("output_tensor"))
+    with frame.at(bound.node):
+        frame.builder.store(bound["tile"], tensor, offsets)
+    return tensor
+
+
+def _assemble(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tensor = tensor_argument(frame, bound, "target")
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    offsets = offsets_argument(frame, bound, "offset", rank, tensor.name)
+    frame.check_writes(tensor, bound.place("target"))
+    tile = frame.tile(bound["source"], bound.place("source"), f"{bound.label}: source")
+    with frame.at(bound.node):
+        frame.builder.store(tile, tensor, offsets)
+    return tensor
+
+
+def _create_tile(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    shape, dtype = shape_argument(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
+    memory = memory_argument(frame, bound, "target_memory")
+    if memory is MemorySpace.DDR:
+        raise frame.error(f"{bound.label}: a tile cannot be in DDR; use pl.create_tensor", bound.place("target_memory"))
+    return frame.op("tile.create", [], bound.node, (TileType(shape, dtype, memory, shape),)).result
+
+
+def _full(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    # Whole tensors can be larger than tiles.
+    frame.program.loads_of_tensors += 1
+    shape, dtype = shape_argument(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
+    value = frame.scalar(bound["value"], dtype, bound.place("value"), f"{bound.label}: value")
+    return frame.op("tile.full", [value], bound.node, (TileType(shape, dtype, MemorySpace.Vec, shape),)).result
+
+
+def _expands(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    target = tile_type(frame.tile(bound["target"], bound.place("target"), f"{bound.label}: target"))
+    value = frame.scalar(bound["scalar"], target.dtype, bound.place("scalar"), f"{bound.label}: scalar")
+    wanted = TileType(target.shape, target.dtype, MemorySpace.Vec, target.valid)
+    return frame.op("tile.full", [value], bound.node, (wanted,)).result
+
+
+def _create_tensor(frame: Frame, bound: Bound) -> Model:
+    known = isinstance(bound["shape"], tuple) and all(is_number(size) for size in bound["shape"])
+    if frame.on_core and not (frame.in_scope and known and frame.outer is not None):
+        where = "a scope" if frame.in_scope else "a function under @pl.jit.incore"
+        raise frame.syntax_error(
+            f"{bound.label} stands in {where}; create workspaces in the entry and pass them as arguments", bound.node
+        )
+    shape, dtype = bound["shape"], dtype_argument(frame, bound, "dtype")
+    if dtype == INDEX:
+        raise frame.error(f"{bound.label}: tensors of INDEX do not exist; use pl.INT64", bound.place("dtype"))
+    if not isinstance(shape, tuple) or not shape:
+        raise frame.error(f"{bound.label}: shape must be a list of sizes, not {describe(shape)}", bound.place("shape"))
+    sizes = [frame.index(m, bound.place("shape"), f"{bound.label}: a size") for m in shape]
+    block = frame.outer if frame.on_core and frame.outer is not None else frame.builder.block
+    with frame.at(bound.node), frame.builder.inside(block):
+        return frame.builder.create_tensor(list(map(simplified, sizes)), dtype)
+
+
+def _move(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tile = frame.tile(bound["tile"], bound.place("tile"), f"{bound.label}: tile")
+    with frame.at(bound.node):
+        return frame.builder.move(tile, memory_argument(frame, bound, "target_memory"))
+
+
+def _slice(frame: Frame, bound: Bound) -> Model:
+    base = bound["input"]
+    if is_tile(base):
+        shape = shape_argument(frame, bound, "shape")
+        row, col = offsets_argument(frame, bound, "offset", 2, "the tile")
+        valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))
+        return slice_tile(
+            frame, base, shape, (row, col), valid if bound["valid_shape"] is not None else None, bound.node
+        )
+    tensor = tensor_argument(frame, bound, "input")
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    offsets = offsets_argument(frame, bound, "offset", rank, tensor.name)
+    if bound["valid_shape"] is not None and frame.on_core:
+        frame.check_reads(tensor, bound.node)
+        return load_window(frame, bound, tensor, offsets, "shape", None)
+    sizes = bound["shape"] if bound["valid_shape"] is None else bound["valid_shape"]
+    if not isinstance(sizes, tuple) or len(sizes) != rank:
+        raise frame.error(f"{bound.label}: shape must be a list of {rank} sizes, not {describe(sizes)}", bound.node)
+    values = [frame.index(m, bound.node, f"{bound.label}: a size") for m in sizes]
+    with frame.at(bound.node):
+        return frame.builder.view(tensor, offsets, values, tensor.name, _dropped(frame, bound, values))
+
+
+def _dropped(frame: Frame, bound: Bound, sizes: list[Value]) -> tuple[int, ...]:
+    """The axes that a slice leaves out."""
+    model = bound["drop_dims"]
+    if model is None:
+        return ()
+    axes = model if isinstance(model, tuple) else (model,)
+    place, found = bound.place("drop_dims"), []
+    for axis in axes:
+        number = frame.known(axis, place, f"{bound.label}: an axis")
+        number += len(sizes) if number < 0 else 0
+        if not 0 <= number < len(sizes) or simplified(sizes[number]) != 1:
+            raise frame.error(f"{bound.label}: only axes of size 1 can be dropped, not axis {number}", place)
+        found.append(number)
+    return tuple(sorted(found))
+
+
+def slice_tile(
+    frame: Frame,
+    tile: Value,
+    shape: tuple[int, int],
+    offsets: tuple[Value, Value],
+    valid: tuple[Valid, Valid] | None,
+    node: ast.AST,
+) -> Value:
+    """A part of a tile; without valid lengths the tile itself must be valid throughout."""
+    type = tile_type(tile)
+    if valid is None:
+        if type.valid != type.shape:
+            raise frame.error("the tile is only partly valid; use pl.slice with valid_shape", node)
+        valid = shape
+    wanted = TileType(shape, type.dtype, MemorySpace.Vec, valid)
+    return frame.op("tile.slice", [tile, *offsets], node, (wanted,)).result
+
+
+def _reshape(frame: Frame, bound: Bound) -> Model:
+    if is_tensor(bound["input"]) and not frame.on_core:
+        return arrays.reshape(frame, bound)
+    frame.need_core(bound.label, bound.node)
+    tile = frame.tile(bound["input"], bound.place("input"), f"{bound.label}: input")
+    shape = shape_argument(frame, bound, "shape")
+    wanted = TileType(shape, tile_type(tile).dtype, MemorySpace.Vec, shape)
+    return frame.op("tile.reshape", [tile], bound.node, (wanted,)).result
+
+
+def _transpose(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tile = frame.tile(bound["input"], bound.place("input"), f"{bound.label}: input")
+    axes = [frame.known(bound[name], bound.place(name), f"{bound.label}: {name}") for name in ("axis1", "axis2")]
+    if sorted(axis + 2 if axis < 0 else axis for axis in axes) != [0, 1]:
+        raise frame.error(f"{bound.label}: a tile has the axes 0 and 1, got {axes[0]} and {axes[1]}", bound.node)
+    return frame.op("tile.transpose", [tile], bound.node).result
+
+
+def _set_validshape(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tile = frame.tile(bound["input"], bound.place("input"), f"{bound.label}: input")
+    sizes = [
+        frame.index(bound[name], bound.place(name), f"{bound.label}: {name}") for name in ("valid_rows", "valid_cols")
+    ]
+    return frame.op("tile.set_validshape", [tile, *sizes], bound.node).result
+
+
+def _dim(frame: Frame, bound: Bound) -> Model:
+    tensor = tensor_argument(frame, bound, "tensor")
+    axis = frame.known(bound["axis"], bound.place("axis"), f"{bound.label}: axis")
+    dims = tensor.type.shape if isinstance(tensor.type, TensorType) else ()
+    if not 0 <= axis < len(dims):
+        raise frame.error(f"{bound.label}: axis {axis} is outside a tensor of {len(dims)} dimensions", bound.node)
+    dim = dims[axis]
+    if isinstance(dim, DynDim):
+        return frame.op("tensor.dim", [tensor], bound.node, axis=axis).result
+    return dim
+
+
+Handler = Callable[[Frame, Bound], Model]
+
+HANDLERS: dict[str, Handler] = {
+    "expands": _expands,
+    "load": _load,
+    "store": _store,
+    "create": _create_tile,
+    "create_tile": _create_tile,
+    "full": _full,
+    "create_tensor": _create_tensor,
+    "move": _move,
+    "slice": _slice,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "set_validshape": _set_validshape,
+    "assemble": _assemble,
+    "tensor.dim": _dim,
+}
+# (operation, parameter) whose meaning is handled here; other calls refuse anything but the neutral value.
+OPTIONS = frozenset({("load", "shapes"), ("load", "clamp"), ("slice", "drop_dims")})
