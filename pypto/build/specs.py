@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pypto.build.layout import CONFIG, ready_files, tree_files
+from pypto._identity.records import parse_canonical_json
+from pypto.build.layout import CONFIG, chips_of, ready_files, tree_files
 from pypto.jit.artifact_cache.spec import ArtifactSpec, ArtifactState, BuildKind
 
 # A generated stage is asked for before anything is known but the key, so its spec cannot list files that only the
@@ -21,3 +22,17 @@ def ready_spec(config: Mapping[str, Any], chips: Mapping[str, Mapping[str, Any]]
     """
     files = tree_files(config, chips or {}, ready_files)
     return ArtifactSpec(ArtifactState.BINARY_READY, BuildKind(config["build_kind"]), files)
+
+
+def stated_ready_spec(read: Callable[[str], bytes]) -> ArtifactSpec:
+    """The READY spec that the configuration files of an entry name, GENERATED or READY; no Python code is run.
+
+    Args:
+        read: reads one file of it by its relative path.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: a configuration is damaged. Otherwise as `read`.
+    """
+    config = parse_canonical_json(read(CONFIG), CONFIG)
+    chips = {chip: parse_canonical_json(read(f"{chip}/{CONFIG}"), f"{chip}/{CONFIG}") for chip in chips_of(config)}
+    return ready_spec(config, chips)

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pypto._identity.records import parse_canonical_json
-from pypto.build.layout import CONFIG, is_generated
-from pypto.build.specs import GENERATED_SPEC, ready_spec
-from pypto.jit.artifact_cache.discovery import find_ready
-from pypto.jit.artifact_cache.handle import ArtifactHandle, entry_parts
+from pypto.build.specs import GENERATED_SPEC
+from pypto.jit.artifact_cache.handle import ArtifactHandle
 from pypto.jit.artifact_cache.key import ArtifactKey
-from pypto.jit.artifact_cache.store import (
-    ArtifactBuild,
-    ArtifactStore,
-    BuildFailure,
-    BuildStatus,
-    LookupResult,
-    LookupStatus,
-)
-from pypto.jit.artifact_cache.tree import directory_below, read_bounded
+from pypto.jit.artifact_cache.store import ArtifactBuild, ArtifactStore, BuildFailure, BuildStatus, LookupStatus
+from pypto.jit.lookup import StoredEntries
 from pypto.jit.private import new_run_directory, private_parent
 from pypto.jit.records import keep_records
 from pypto.jit.request import Request
@@ -34,8 +23,6 @@ from pypto.runtime.errors import UnsupportedArtifactInput
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
     from pypto.toolchain.host import Tools
-
-_HINT_LIMIT = 1 << 24
 
 
 class _StaysPrivate(Exception):
@@ -61,9 +48,12 @@ class StoredRequest:
         policy = self.request.policy
         with timing("lookup_ns"):
             store = ArtifactStore(policy.root, policy.readonly)
-            ready = self._find_ready(store)
+            entries = StoredEntries(store, self.key, load=True)
+            ready = entries.ready()
             restored = None if ready is None else self._restored(store, ready)
-            generated = None if restored is not None else self._find_generated(store)
+            generated = None if restored is not None else entries.generated()
+        for refused in entries.refused:
+            self._note(refused.status)
         if restored is not None:
             count("ready_hits")
             return restored
@@ -72,14 +62,6 @@ class StoredRequest:
             return self._bound(generated, None)
         count("misses")
         return self._generate()
-
-    def _find_ready(self, store: ArtifactStore) -> ArtifactHandle | None:
-        hint = self._hint(store)
-        if hint is None:
-            found = find_ready(store, self.key, load=True)
-        else:
-            found = store.lookup(self.key, ready_spec(hint), load=True)
-        return self._noted(found)
 
     def _restored(self, store: ArtifactStore, ready: ArtifactHandle) -> CompiledKernel | None:
         """The object of a validated entry; ``None`` for one that is intact and yet not what this PyPTO makes."""
@@ -91,22 +73,6 @@ class StoredRequest:
         except ValueError:
             self._note(LookupStatus.INVALID)
             return None
-
-    def _find_generated(self, store: ArtifactStore) -> ArtifactHandle | None:
-        handle = self._noted(store.lookup(self.key, GENERATED_SPEC, load=True))
-        if handle is None or not _is_complete(handle):
-            return None
-        return handle
-
-    def _hint(self, store: ArtifactStore) -> Mapping[str, Any] | None:
-        """The configuration of the GENERATED entry, not validated: it only tells which READY entry to look for."""
-        try:
-            with directory_below(store.root, entry_parts(self.key, GENERATED_SPEC)) as directory:
-                hint = parse_canonical_json(read_bounded(directory, CONFIG, _HINT_LIMIT), CONFIG)
-            ready_spec(hint)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None
-        return hint
 
     def _generate(self) -> CompiledKernel:
         from pypto.toolchain.cleanup import ended_by_sigterm
@@ -173,14 +139,8 @@ class StoredRequest:
     def _run_directory(self) -> Path:
         return new_run_directory(self.request.policy.root, self.request.function.name)
 
-    def _noted(self, found: LookupResult) -> ArtifactHandle | None:
-        """The handle of a hit; a refused entry or a storage error is counted once per request."""
-        if found.status is LookupStatus.HIT:
-            return found.handle
-        self._note(found.status)
-        return None
-
     def _note(self, status: LookupStatus) -> None:
+        """Count a refused entry or a storage error, once per request."""
         if status in self._reported:
             return
         self._reported.add(status)
@@ -213,12 +173,3 @@ def _nested(directory: Path) -> Path:
     directory.mkdir(mode=0o700)
     aside.rename(directory / "generated")
     return directory
-
-
-def _is_complete(generated: ArtifactHandle) -> bool:
-    """Whether every file that the configuration names is there, and nothing that only a READY entry has."""
-    try:
-        config = parse_canonical_json(generated.read(CONFIG), CONFIG)
-        return is_generated(config, {}, {record.path for record in generated.files()})
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return False

@@ -10,14 +10,14 @@ from typing import Any
 from pypto._identity.explain import Difference, nearest
 from pypto._identity.explain import explain as differences
 from pypto._identity.records import canonical_json
-from pypto.jit.artifact_cache.discovery import find_ready
 from pypto.jit.artifact_cache.key import ArtifactKey
-from pypto.jit.artifact_cache.store import ArtifactStore, LookupStatus
+from pypto.jit.artifact_cache.store import ArtifactStore
 from pypto.jit.cli.entries import read_root
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.output import counted, print_json
 from pypto.jit.cli.warmup_file import WarmupRequest, load_warmup
 from pypto.jit.flow import artifact_key, current_toolchain
+from pypto.jit.lookup import StoredEntries
 from pypto.jit.records import as_stored, stored_parts
 from pypto.jit.request import IdentityUnavailable
 from pypto.jit.sealed import find_sealed
@@ -101,16 +101,13 @@ def _explain(wanted: WarmupRequest) -> Explanation:
 
 
 def _look(root: Path, key: ArtifactKey) -> tuple[str, str | None]:
-    from pypto.build.specs import GENERATED_SPEC
-
-    store = ArtifactStore(root, readonly=True)
-    ready = find_ready(store, key)
-    if ready.status is LookupStatus.HIT:
+    entries = StoredEntries(ArtifactStore(root, readonly=True), key, load=False)
+    if entries.ready() is not None:
         return "ready hit", None
-    generated = store.lookup(key, GENERATED_SPEC)
-    if generated.status is LookupStatus.HIT:
+    if entries.generated() is not None:
         return "generated hit", None
-    return "miss", generated.reason or ready.reason
+    reasons = [refused.reason for refused in entries.refused if refused.reason]
+    return "miss", reasons[-1] if reasons else None
 
 
 def _stored_keys(root: Path) -> dict[str, ArtifactKey]:

@@ -76,7 +76,9 @@ def test_folder_must_fit_its_content(store: ArtifactStore, builder: Builder) -> 
     """REQ-51."""
     store.get_or_build(KEY, READY, builder)
     (slots(store) / READY.digest).rename(slots(store) / ("0" * 64))
-    assert find_ready(store, KEY).status is LookupStatus.MISS
+    result = find_ready(store, KEY)
+    assert result.status is LookupStatus.INVALID
+    assert f"its files are those of the spec {READY.digest}" in str(result.reason)
 
 
 def test_candidates_are_validated_completely(store: ArtifactStore, builder: Builder) -> None:
@@ -85,7 +87,7 @@ def test_candidates_are_validated_completely(store: ArtifactStore, builder: Buil
     assert handle is not None
     (handle.directory / "empty").write_text("x")
     result = find_ready(store, KEY)
-    assert result.status is LookupStatus.MISS
+    assert result.status is LookupStatus.INVALID
     assert "empty" in str(result.reason)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import pypto
 import pypto.build.binaries
 import pypto.jit.building
 import pypto.toolchain
@@ -178,3 +180,16 @@ def kernels(tmp_path: Path) -> Iterator[ModuleType]:
     spec.loader.exec_module(module)
     yield module
     del sys.modules[spec.name]
+
+
+@pytest.fixture
+def counts() -> Callable[[], dict[str, Any]]:
+    """What the counters grew by since the fixture was made, without those that did not, the times and the reason."""
+    before = dataclasses.asdict(pypto.cache_stats())
+
+    def difference() -> dict[str, Any]:
+        now = dataclasses.asdict(pypto.cache_stats())
+        names = [n for n in now if not n.endswith("_ns") and n != "last_bypass_reason"]
+        return {name: now[name] - before[name] for name in names if now[name] != before[name]}
+
+    return difference

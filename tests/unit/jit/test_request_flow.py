@@ -26,19 +26,6 @@ Counts = Callable[[], dict[str, Any]]
 
 
 @pytest.fixture
-def counts() -> Counts:
-    """What the counters grew by since the fixture was made, without those that did not."""
-    before = dataclasses.asdict(pypto.cache_stats())
-
-    def difference() -> dict[str, Any]:
-        now = dataclasses.asdict(pypto.cache_stats())
-        names = [n for n in now if not n.endswith("_ns") and n != "last_bypass_reason"]
-        return {name: now[name] - before[name] for name in names if now[name] != before[name]}
-
-    return difference
-
-
-@pytest.fixture
 def enabled(tmp_path: Path) -> RunConfig:
     """A call's settings with a persistent cache."""
     return cached(tmp_path / "cache")

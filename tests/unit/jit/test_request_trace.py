@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import os
 import shutil
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,10 +16,10 @@ import pypto
 import pypto.runtime.prebuilt
 from pypto.build.specs import ready_spec
 from pypto.jit import building, flow, request, stored
-from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore, BuildKind, discovery
+from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
 from pypto.jit.artifact_cache import store as store_module
 from pypto.jit.config import CacheConfig, configure_cache
-from pypto.jit.stored import StoredRequest
+from pypto.jit.lookup import StoredEntries
 from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
 
@@ -34,18 +32,6 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def enabled(root: Path) -> RunConfig:
     return RunConfig(cache_config=CacheConfig(enabled=True, root=root))
-
-
-@pytest.fixture
-def counts() -> Callable[[], dict[str, Any]]:
-    before = dataclasses.asdict(pypto.cache_stats())
-
-    def difference() -> dict[str, Any]:
-        now = dataclasses.asdict(pypto.cache_stats())
-        names = [n for n in now if not n.endswith("_ns") and n != "last_bypass_reason"]
-        return {name: now[name] - before[name] for name in names if now[name] != before[name]}
-
-    return difference
 
 
 @pytest.fixture
@@ -66,8 +52,8 @@ def events(builds: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     note(request, "environment_identity", "identity")
     note(flow, "environment_identity", "identity")
     note(flow, "_known", "object")
-    note(StoredRequest, "_find_ready", "ready")
-    note(StoredRequest, "_find_generated", "generated")
+    note(StoredEntries, "ready", "ready")
+    note(StoredEntries, "generated", "generated")
     note(building, "generate", "generate")
     note(pypto.build.generate, "pack_sources", "pack")
     note(request.Request, "sources_changed", "recheck")
@@ -124,115 +110,6 @@ def test_req_42_sta_31_a_hit_is_validated_once(
     assert counts() == {"requests": 2, "misses": 1, "ready_hits": 1, "generation_builds": 1, "binary_builds": 1}
 
 
-def slot(root: Path) -> Path:
-    """The folder of the only key."""
-    (folder,) = root.glob("artifacts/*/*")
-    return folder
-
-
-def lose_hint(root: Path) -> None:
-    for folder in slot(root).glob("*/generated"):
-        shutil.rmtree(folder)
-
-
-def strangers(root: Path, number: int) -> None:
-    for index in range(number):
-        (slot(root) / f"{index:064x}").mkdir()
-
-
-@pytest.mark.parametrize(("others", "hit"), [(30, True), (31, False)])
-def test_req_45_46_49_50_58_59_at_most_32_specs_are_looked_at(
-    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, counts: Any, others: int, hit: bool
-) -> None:
-    kernels.annotated.warmup(config=enabled)
-    lose_hint(root)
-    strangers(root, others)
-    (slot(root) / "not a digest").mkdir()
-    (slot(root) / ("f" * 64)).symlink_to("nowhere")
-    builds.forget_objects()
-    made = kernels.annotated.warmup(config=enabled)
-    assert counts().get("ready_hits", 0) == int(hit)
-    assert counts()["misses"] == (1 if hit else 2)
-    assert made.state == "READY"
-
-
-def test_req_47_48_the_search_stops_at_the_33rd_match(
-    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kernels.annotated.warmup(config=enabled)
-    lose_hint(root)
-    strangers(root, 100)
-    consumed: list[str] = []
-    real = os.scandir
-
-    class Counting:
-        def __init__(self, folder: Any) -> None:
-            self.inner = real(folder)
-
-        def __enter__(self) -> Counting:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.inner.close()
-
-        def __iter__(self) -> Any:
-            for entry in self.inner:
-                consumed.append(entry.name)
-                yield entry
-
-    monkeypatch.setattr(discovery.os, "scandir", Counting)
-    monkeypatch.setattr(ArtifactStore, "lookup", lambda *_a, **_k: pytest.fail("a candidate was validated"))
-    key = flow.artifact_key(request.capture(kernels.annotated, (), {}, enabled), flow.current_toolchain())
-    found = discovery.find_ready(ArtifactStore(root, readonly=True), key)
-    assert found.reason is not None and "more than 32 specs" in found.reason
-    assert len(consumed) == 33
-
-
-def test_req_51_52_a_candidate_must_be_what_its_folder_says(
-    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, counts: Any
-) -> None:
-    kernels.annotated.warmup(config=enabled)
-    lose_hint(root)
-    (ready,) = slot(root).glob("*/ready")
-    ready.parent.rename(slot(root) / ("e" * 64))
-    builds.forget_objects()
-    kernels.annotated.compile(config=enabled)
-    assert "ready_hits" not in counts()
-
-
-def second_ready(kernels: ModuleType, root: Path, enabled: RunConfig) -> None:
-    """Another valid READY entry of the same key, with one file more."""
-    key = flow.artifact_key(request.capture(kernels.annotated, (), {}, enabled), flow.current_toolchain())
-    (ready,) = slot(root).glob("*/ready")
-    names = [str(path.relative_to(ready)) for path in ready.rglob("*") if path.is_file()]
-    spec = ArtifactSpec(
-        ArtifactState.BINARY_READY,
-        BuildKind.SINGLE_CHIP,
-        (*(name for name in names if name != "artifact_manifest.json"), "more"),
-    )
-
-    def copy(directory: Path) -> None:
-        shutil.copytree(ready, directory, dirs_exist_ok=True)
-        (directory / "artifact_manifest.json").unlink()
-        (directory / "more").write_text("")
-
-    ArtifactStore(root).get_or_build(key, spec, copy)
-
-
-def test_req_12_13_53_58_several_valid_candidates_need_the_hint(
-    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, counts: Any
-) -> None:
-    kernels.annotated.warmup(config=enabled)
-    second_ready(kernels, root, enabled)
-    builds.forget_objects()
-    assert kernels.annotated.compile(config=enabled).state == "READY"
-    lose_hint(root)
-    builds.forget_objects()
-    made = kernels.annotated.compile(config=enabled)
-    assert (counts()["ready_hits"], counts()["misses"]) == (1, 2)
-    assert made.program is not None
-
-
 def test_jit_17_sta_32_the_loser_of_a_race_has_no_program(
     kernels: ModuleType, builds: Any, enabled: RunConfig, counts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,8 +117,8 @@ def test_jit_17_sta_32_the_loser_of_a_race_has_no_program(
     assert winner.program is not None
     builds.forget_objects()
     # What a process sees that looked before the winner published.
-    monkeypatch.setattr(StoredRequest, "_find_ready", lambda *_: None)
-    monkeypatch.setattr(StoredRequest, "_find_generated", lambda *_: None)
+    monkeypatch.setattr(StoredEntries, "ready", lambda *_: None)
+    monkeypatch.setattr(StoredEntries, "generated", lambda *_: None)
     loser = kernels.annotated.compile(config=enabled)
     assert (loser.program, loser.origin) == (None, Origin.SHARED)
     assert counts() == {"requests": 2, "misses": 2, "generation_builds": 1}
