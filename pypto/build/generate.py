@@ -121,7 +121,7 @@ def generate(
     options = specialization.options
     program = lowered_program(closure, specialization, observe)
     with errors_at_source(closure):
-        files = generate_files(program, options.backend_type, options.execution_mode)
+        files = generate_files(program, options.backend_type, options.execution_mode, options.runtime)
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])

@@ -11,7 +11,7 @@ from pypto.build.errors import BuildError
 _CHOICES: dict[str, tuple[str, ...]] = {
     "backend_type": ("Ascend910B", "Ascend950"),
     "execution_mode": ("sim", "device"),
-    "runtime": ("host_build_graph",),
+    "runtime": ("host_build_graph", "tensormap_and_ringbuffer"),
     "strategy": ("Default",),
     "memory_planner": ("PYPTO",),
 }

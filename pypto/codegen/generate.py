@@ -19,7 +19,7 @@ RUNTIME_ABI = 1
 RUNTIME = "host_build_graph"
 
 
-def generate(program: Program, backend_type: str, execution_mode: str) -> dict[str, bytes]:
+def generate(program: Program, backend_type: str, execution_mode: str, runtime: str = RUNTIME) -> dict[str, bytes]:
     """The generated directory of a program: relative paths and contents.
 
     A pure function: equal programs give equal bytes in every process. The program is not changed.
@@ -28,6 +28,7 @@ def generate(program: Program, backend_type: str, execution_mode: str) -> dict[s
         program: verified, with memory spaces and core types.
         backend_type: such as ``Ascend910B``.
         execution_mode: ``sim`` or ``device``.
+        runtime: ``host_build_graph`` or ``tensormap_and_ringbuffer``.
 
     Raises:
         IRError: something in the program has no lowering; the error has its place in the source.
@@ -67,7 +68,7 @@ def generate(program: Program, backend_type: str, execution_mode: str) -> dict[s
         "schema": SCHEMA,
         "entry": main.name,
         "build_kind": "single_chip",
-        "runtime": RUNTIME,
+        "runtime": runtime,
         "runtime_abi": RUNTIME_ABI,
         "backend_type": backend_type,
         "execution_mode": execution_mode,

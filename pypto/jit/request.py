@@ -195,15 +195,18 @@ def _sample_key(samples: Sequence[Any], options: CompileOptions) -> Hashable | N
 
 def compile_options(config: RunConfig) -> CompileOptions:
     """The part of a call's settings that changes what is compiled."""
-    return _coerced(config.backend_type, config.execution_mode, config.strategy, config.memory_planner)
+    return _coerced(config.backend_type, config.execution_mode, config.runtime, config.strategy, config.memory_planner)
 
 
 @functools.lru_cache(maxsize=64)
-def _coerced(backend_type: object, execution_mode: object, strategy: object, memory_planner: object) -> CompileOptions:
+def _coerced(
+    backend_type: object, execution_mode: object, runtime: object, strategy: object, memory_planner: object
+) -> CompileOptions:
     return coerce_options(
         {
             "backend_type": backend_type,
             "execution_mode": execution_mode,
+            "runtime": runtime,
             "strategy": strategy,
             "memory_planner": memory_planner,
         }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pypto.runtime.config import MemoryPlanner as MemoryPlanner
     from pypto.runtime.config import OptimizationStrategy as OptimizationStrategy
     from pypto.runtime.config import RunConfig as RunConfig
+    from pypto.runtime.config import RuntimeKind as RuntimeKind
     from pypto.runtime.errors import DeviceUnavailable as DeviceUnavailable
     from pypto.runtime.errors import KernelRunError as KernelRunError
     from pypto.runtime.errors import LoadError as LoadError
@@ -32,6 +33,7 @@ _HOMES = {
     "MemoryPlanner": "config",
     "OptimizationStrategy": "config",
     "RunConfig": "config",
+    "RuntimeKind": "config",
     "SimulatorCheckError": "errors",
 }
 
@@ -46,6 +48,7 @@ __all__ = [
     "MemoryPlanner",
     "OptimizationStrategy",
     "RunConfig",
+    "RuntimeKind",
     "SimulatorCheckError",
 ]
 

@@ -12,7 +12,7 @@ MESSAGE_SIZE = 1024
 
 TENSOR, SCALAR = 0, 1
 DIRECTIONS = {"in": 0, "out": 1, "inout": 2}
-FLAG_CHECKED, FLAG_TIMED, FLAG_TRACED = 1, 2, 4
+FLAG_CHECKED, FLAG_TIMED, FLAG_TRACED, FLAG_RING = 1, 2, 4, 8
 OK, BAD_REQUEST, ORCHESTRATION_FAILED, TASK_FAILED, GUARD_OVERWRITTEN, SIMULATOR_FAULT = range(6)
 
 # INDEX values travel as INT64.
@@ -66,6 +66,9 @@ class RunRequest(ctypes.Structure):
         ("flags", ctypes.c_uint32),
         ("report_fd", ctypes.c_int32),
         ("trace_fd", ctypes.c_int32),
+        ("ring_task_window", ctypes.c_uint32),
+        ("ring_dep_pool", ctypes.c_uint32),
+        ("ring_heap", ctypes.c_uint64),
     )
 
 
@@ -146,6 +149,21 @@ STRUCTURES: tuple[type[ctypes.Structure], ...] = (
 
 
 @dataclass(frozen=True)
+class Ring:
+    """Sizes of a run by the runtime ``tensormap_and_ringbuffer``; 0 for the default.
+
+    Attributes:
+        task_window: tasks at once.
+        heap: bytes of workspaces at once.
+        dep_pool: dependencies at once.
+    """
+
+    task_window: int = 0
+    heap: int = 0
+    dep_pool: int = 0
+
+
+@dataclass(frozen=True)
 class LoadedKernel:
     """A kernel whose object is loaded."""
 
@@ -195,11 +213,13 @@ class Orchestration:
         report_fd: int = -1,
         trace: int = 0,
         trace_fd: int = -1,
+        ring: Ring | None = None,
     ) -> RunResult:
         """Run once, without the GIL; safe to call from several threads. ``arguments`` must outlive the call.
 
         Args:
             trace: `FLAG_TIMED` or `FLAG_TRACED` for a trace in ``trace_fd``.
+            ring: run by ``tensormap_and_ringbuffer`` with these sizes; ``None`` for ``host_build_graph``.
         """
         request = RunRequest(
             struct_size=ctypes.sizeof(RunRequest),
@@ -209,9 +229,12 @@ class Orchestration:
             arguments=arguments,
             kernels=self._kernels,
             threads=threads,
-            flags=(FLAG_CHECKED if checked else 0) | trace,
+            flags=(FLAG_CHECKED if checked else 0) | (0 if ring is None else FLAG_RING) | trace,
             report_fd=report_fd,
             trace_fd=trace_fd,
+            ring_task_window=0 if ring is None else ring.task_window,
+            ring_dep_pool=0 if ring is None else ring.dep_pool,
+            ring_heap=0 if ring is None else ring.heap,
         )
         result = RunResult(struct_size=ctypes.sizeof(RunResult))
         self._run(ctypes.byref(request), ctypes.byref(result))

@@ -33,8 +33,12 @@ def run_checked(
     bound: BoundArguments,
     settings: RunConfig,
     locate: Locate | None,
+    ring: abi.Ring | None = None,
 ) -> abi.RunResult:
     """Run once in a child process. The caller's outputs change only if the run succeeds.
+
+    Args:
+        ring: sizes for the runtime ``tensormap_and_ringbuffer``; ``None`` for ``host_build_graph``.
 
     Raises:
         SimulatorCheckError: the child crashed, an assertion failed, or memory outside of a tensor was touched.
@@ -53,6 +57,7 @@ def run_checked(
             "result": result,
             "report": report,
             "threads": settings.aicpu_thread_num or 0,
+            "ring": ring and [ring.task_window, ring.heap, ring.dep_pool],
         }
         status = _run_child(config.entry, order, [*objects.values(), data.descriptor, result, report, stderr], stderr)
         said = os.pread(stderr, _MAX_STDERR, max(0, os.fstat(stderr).st_size - _MAX_STDERR)).decode("utf-8", "replace")

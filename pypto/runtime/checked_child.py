@@ -33,7 +33,10 @@ def main(order_text: str) -> None:
                 slot.shape[axis], slot.strides[axis] = length, stride
             if argument["offset"] is not None:
                 slot.data = ctypes.addressof(window) + argument["offset"]
-        result = orchestration.run(arguments, threads=order["threads"], checked=True, report_fd=order["report"])
+        ring = order["ring"] and abi.Ring(*order["ring"])
+        result = orchestration.run(
+            arguments, threads=order["threads"], checked=True, report_fd=order["report"], ring=ring
+        )
         del window
     os.write(order["result"], bytes(result))
 

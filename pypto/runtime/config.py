@@ -30,6 +30,15 @@ class ExecutionMode(enum.Enum):
     """On an NPU."""
 
 
+class RuntimeKind(enum.Enum):
+    """Who runs the tasks of a call."""
+
+    HOST_BUILD_GRAPH = "host_build_graph"
+    """All tasks are submitted, then they run."""
+    TENSORMAP_AND_RINGBUFFER = "tensormap_and_ringbuffer"
+    """Tasks run while more of them are submitted, in a bounded window and bounded memory."""
+
+
 class OptimizationStrategy(enum.Enum):
     """Which set of passes compiles a kernel."""
 
@@ -80,8 +89,11 @@ class RunConfig:
         distributed_config: settings of a distributed program.
         compile_profiling: report where compile time goes.
         enable_chip_swimlane, enable_dep_gen, enable_scope_stats: diagnostics that only a device can make.
-        ring_task_window, ring_heap, ring_dep_pool: sizes for the runtime ``tensormap_and_ringbuffer``.
+        ring_task_window, ring_heap, ring_dep_pool: tasks, bytes of workspaces and dependencies that exist at once in
+            the runtime ``tensormap_and_ringbuffer``, which they choose; default 16384, 1 GiB and 65536.
         execution_mode: ``sim`` (default) or ``device``.
+        runtime: who runs the tasks, ``host_build_graph`` (default) or ``tensormap_and_ringbuffer``; part of what is
+            compiled.
         cache_config: a ``pypto.CacheConfig`` for this call, or ``None`` for the process's.
         sim_checks: run in a child process with guarded memory, so that a crash, a failed assertion or an access out of
             bounds becomes a ``SimulatorCheckError``. Slow; for tests.
@@ -109,6 +121,7 @@ class RunConfig:
     ring_heap: int | None = None
     ring_dep_pool: int | None = None
     execution_mode: ExecutionMode | str | None = None
+    runtime: RuntimeKind | str | None = None
     cache_config: Any = None
     sim_checks: bool = False
 
@@ -157,11 +170,14 @@ class RunConfig:
                 if getattr(self, name):
                     raise ValueError(f"RunConfig: {name} needs a device (execution_mode='device')")
         for name in ("ring_task_window", "ring_heap", "ring_dep_pool"):
-            if getattr(self, name) is not None:
+            if getattr(self, name) is None:
+                continue
+            if self.runtime is RuntimeKind.HOST_BUILD_GRAPH:
                 raise ValueError(
                     f"RunConfig: {name} is a size of the runtime 'tensormap_and_ringbuffer'; "
-                    "kernels are built for 'host_build_graph', which has none"
+                    "runtime='host_build_graph' has none"
                 )
+            object.__setattr__(self, "runtime", RuntimeKind.TENSORMAP_AND_RINGBUFFER)
         if self.distributed_config is not None:
             raise ValueError("RunConfig: distributed_config: distributed programs are not supported")
 
@@ -188,7 +204,7 @@ def _boolean(name: str, value: object) -> bool:
     raise TypeError(f"RunConfig.{name} is True or False, got {value!r}")
 
 
-def _integer(least: int, *, optional: bool) -> Callable[[str, object], int | None]:
+def _integer(least: int, *, optional: bool, most: int | None = None) -> Callable[[str, object], int | None]:
     def coerce(name: str, value: object) -> int | None:
         if value is None and optional:
             return None
@@ -200,6 +216,8 @@ def _integer(least: int, *, optional: bool) -> Callable[[str, object], int | Non
             raise TypeError(f"RunConfig.{name} is an int, got {value!r}")
         if number < least:
             raise ValueError(f"RunConfig.{name} is {least} or more, got {number}")
+        if most is not None and number > most:
+            raise ValueError(f"RunConfig.{name} is {most} at most, got {number}")
         return number
 
     return coerce
@@ -240,6 +258,8 @@ def _cache_config(name: str, value: object) -> object:
     raise TypeError(f"RunConfig.{name} is a pypto.CacheConfig, got {value!r}")
 
 
+_UINT32 = (1 << 32) - 1
+
 _COERCIONS: dict[str, Callable[[str, object], object]] = {
     "platform": _text,
     "backend_type": _enumeration(BackendType, optional=True),
@@ -258,10 +278,11 @@ _COERCIONS: dict[str, Callable[[str, object], object]] = {
     "enable_chip_swimlane": _integer(0, optional=False),
     "enable_dep_gen": _boolean,
     "enable_scope_stats": _boolean,
-    "ring_task_window": _integer(1, optional=True),
-    "ring_heap": _integer(1, optional=True),
-    "ring_dep_pool": _integer(1, optional=True),
+    "ring_task_window": _integer(1, optional=True, most=_UINT32),
+    "ring_heap": _integer(1, optional=True, most=(1 << 63) - 1),
+    "ring_dep_pool": _integer(1, optional=True, most=_UINT32),
     "execution_mode": _enumeration(ExecutionMode, optional=True),
+    "runtime": _enumeration(RuntimeKind, optional=True),
     "cache_config": _cache_config,
     "sim_checks": _boolean,
 }

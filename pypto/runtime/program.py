@@ -12,6 +12,7 @@ from pypto.runtime.config import BackendType, ExecutionMode, RunConfig, platform
 from pypto.runtime.errors import KernelRunError, SimulatorCheckError
 from pypto.runtime.kernel_config import KernelConfig
 from pypto.runtime.places import Locate, find_place
+from pypto.runtime.targets import TENSORMAP_AND_RINGBUFFER
 
 if TYPE_CHECKING:
     from pypto.runtime.arguments import BoundArguments
@@ -92,9 +93,12 @@ class CompiledProgram:
         if settings.sim_checks:
             from pypto.runtime.checked import run_checked
 
-            result = run_checked(self.config, self._binaries, bound, settings, self._locate)
+            ring = ring_of(self.config, settings)
+            result = run_checked(self.config, self._binaries, bound, settings, self._locate, ring)
         else:
-            result = orchestration.run(bound.c_arguments, threads=settings.aicpu_thread_num or 0)
+            result = orchestration.run(
+                bound.c_arguments, threads=settings.aicpu_thread_num or 0, ring=ring_of(self.config, settings)
+            )
         self._raise_for(result)
         return self._returned(bound)
 
@@ -112,6 +116,11 @@ class CompiledProgram:
             raise ValueError(
                 f"'{self.config.entry}' was built for {self.platform}, but the call's RunConfig asks for "
                 f"{config.platform_name}"
+            )
+        if config.runtime is not None and config.runtime.value != self.config.runtime:  # type: ignore[union-attr]
+            raise ValueError(
+                f"'{self.config.entry}' was built for the runtime {self.config.runtime}, but the call's RunConfig asks "
+                f"for {config.runtime.value}"  # type: ignore[union-attr]
             )
         return config
 
@@ -137,6 +146,13 @@ class CompiledProgram:
         if not outputs:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
+
+
+def ring_of(config: KernelConfig, settings: RunConfig) -> abi.Ring | None:
+    """The sizes for a run by ``tensormap_and_ringbuffer``; ``None`` for a program of ``host_build_graph``."""
+    if config.runtime != TENSORMAP_AND_RINGBUFFER:
+        return None
+    return abi.Ring(settings.ring_task_window or 0, settings.ring_heap or 0, settings.ring_dep_pool or 0)
 
 
 def _advice(said: str) -> str:

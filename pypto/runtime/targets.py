@@ -27,7 +27,10 @@ _ORCHESTRATION_HEADERS = (
     "memory.h",
     "orchestration.h",
     "region.h",
+    "ring.h",
     "scalar.h",
+    "task.h",
+    "threads.h",
     "trace.h",
     "types.h",
 )

@@ -9,20 +9,6 @@ import pytest
 from workspaces import ROOT, Workspace
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: runs for minutes; only with `tools/test tests/bazel -m long`")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests out, unless `-m` chooses or one is named."""
-    if config.option.markexpr or any("::" in argument for argument in config.args):
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
-
-
 @pytest.fixture(scope="session")
 def checkout() -> Workspace:
     """This checkout with the output base that everybody who works in it has."""

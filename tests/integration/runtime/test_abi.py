@@ -21,6 +21,6 @@ def test_ctypes_agrees_with_the_compiler(shared_object: Callable[[str], bytes]) 
         mirrored.append(f"{structure.__name__} {ctypes.sizeof(structure)}{fields}")
     mirrored.append(
         f"constants kMaxRank={MAX_RANK} PYPTO_RUNTIME_ABI={RUNTIME_ABI} kMessageSize={abi.MESSAGE_SIZE} "
-        f"kChecked={abi.FLAG_CHECKED} kTimed={abi.FLAG_TIMED} kTraced={abi.FLAG_TRACED}"
+        f"kChecked={abi.FLAG_CHECKED} kTimed={abi.FLAG_TIMED} kTraced={abi.FLAG_TRACED} kRing={abi.FLAG_RING}"
     )
     assert printed == mirrored

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pypto.runtime import BackendType, ExecutionMode, MemoryPlanner, OptimizationStrategy, RunConfig
+from pypto.runtime import BackendType, ExecutionMode, MemoryPlanner, OptimizationStrategy, RunConfig, RuntimeKind
 
 
 def test_the_default_is_the_simulator_of_a2a3() -> None:
@@ -112,7 +112,10 @@ def test_a_config_is_frozen() -> None:
         ({"enable_chip_swimlane": 1}, ValueError, "needs a device"),
         ({"enable_dep_gen": True}, ValueError, "needs a device"),
         ({"enable_scope_stats": True}, ValueError, "needs a device"),
-        ({"ring_heap": 4}, ValueError, "tensormap_and_ringbuffer"),
+        ({"ring_heap": 4, "runtime": "host_build_graph"}, ValueError, "ring_heap is a size of the runtime 'tensormap"),
+        ({"ring_dep_pool": 0}, ValueError, "RunConfig.ring_dep_pool is 1 or more, got 0"),
+        ({"ring_task_window": 1 << 32}, ValueError, "RunConfig.ring_task_window is 4294967295 at most"),
+        ({"runtime": "ring"}, ValueError, "RunConfig.runtime is 'host_build_graph' or 'tensormap_and_ringbuffer'"),
         ({"distributed_config": object()}, ValueError, "not supported"),
         ({"cache_config": "no"}, TypeError, "pypto.CacheConfig"),
     ],
@@ -121,6 +124,12 @@ def test_settings_that_are_refused(settings: dict[str, Any], error: type[Excepti
     with pytest.raises(error) as caught:
         RunConfig(**settings)
     assert words in str(caught.value)
+
+
+def test_sizes_of_the_ring_choose_its_runtime() -> None:
+    assert RunConfig().runtime is None
+    assert RunConfig(runtime="tensormap_and_ringbuffer").runtime is RuntimeKind.TENSORMAP_AND_RINGBUFFER
+    assert RunConfig(ring_task_window=4).runtime is RuntimeKind.TENSORMAP_AND_RINGBUFFER
 
 
 def test_a_device_config_takes_device_diagnostics() -> None:

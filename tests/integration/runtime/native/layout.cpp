@@ -26,6 +26,7 @@ PYPTO_EXPORT void describe_layout(char* text, size_t size) {
   FIELD(RunRequest, struct_size); FIELD(RunRequest, abi_version); FIELD(RunRequest, argument_count);
   FIELD(RunRequest, kernel_count); FIELD(RunRequest, arguments); FIELD(RunRequest, kernels); FIELD(RunRequest, threads);
   FIELD(RunRequest, flags); FIELD(RunRequest, report_fd); FIELD(RunRequest, trace_fd);
+  FIELD(RunRequest, ring_task_window); FIELD(RunRequest, ring_dep_pool); FIELD(RunRequest, ring_heap);
   END();
   BEGIN(RunResult);
   FIELD(RunResult, struct_size); FIELD(RunResult, status); FIELD(RunResult, task); FIELD(RunResult, kernel_id);
@@ -47,7 +48,8 @@ PYPTO_EXPORT void describe_layout(char* text, size_t size) {
   BEGIN(TraceEdge);
   FIELD(TraceEdge, source); FIELD(TraceEdge, target);
   END();
-  print("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d kTimed=%d kTraced=%d\n",
+  print("constants kMaxRank=%d PYPTO_RUNTIME_ABI=%d kMessageSize=%d kChecked=%d kTimed=%d kTraced=%d kRing=%d\n",
         pypto::abi::kMaxRank, PYPTO_RUNTIME_ABI, pypto::abi::kMessageSize, static_cast<int>(pypto::abi::kChecked),
-        static_cast<int>(pypto::abi::kTimed), static_cast<int>(pypto::abi::kTraced));
+        static_cast<int>(pypto::abi::kTimed), static_cast<int>(pypto::abi::kTraced),
+        static_cast<int>(pypto::abi::kRing));
 }

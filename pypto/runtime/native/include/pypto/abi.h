@@ -20,6 +20,7 @@ enum RunFlag : uint32_t {
   kChecked = 1,
   kTimed = 2,   // write a TraceHeader to trace_fd
   kTraced = 4,  // write a TraceHeader and what ran to trace_fd
+  kRing = 8,    // tasks run while more are submitted: the runtime tensormap_and_ringbuffer
 };
 
 enum Status : int32_t {
@@ -72,6 +73,10 @@ struct RunRequest {
   uint32_t flags;
   int32_t report_fd;  // checked mode: where a CrashReport is written; -1 for nowhere
   int32_t trace_fd;   // timed and traced runs: where the trace is written; -1 for nowhere
+  // With kRing; 0 for the default.
+  uint32_t ring_task_window;  // tasks at once
+  uint32_t ring_dep_pool;     // dependencies at once
+  uint64_t ring_heap;         // bytes of workspaces at once
 };
 
 struct RunResult {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include "pypto/abi.h"
 #include "pypto/memory.h"
@@ -25,8 +24,8 @@ struct Current {
 };
 thread_local Current current{nullptr, -1, 0};
 
-// Set before the graph is built; its elements are unchanged while tasks run.
-const std::vector<Buffer>* watched = nullptr;
+// Set before the graph is built.
+const GuardedBuffers* watched = nullptr;
 int report_fd = -1;
 
 inline constexpr std::array<int, 5> kSignals{SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
@@ -42,13 +41,13 @@ extern "C" inline void pypto_report_crash(int signal_number, siginfo_t* info, vo
   report.op = current.kernel != nullptr ? current.kernel->op() : -1;
   report.buffer = -1;
   if (watched != nullptr && (signal_number == SIGSEGV || signal_number == SIGBUS)) {
-    for (size_t i = 0; i < watched->size(); ++i) {
-      const Buffer& buffer = (*watched)[i];
-      if (!buffer.is_near(info->si_addr)) continue;
-      report.buffer = static_cast<int32_t>(i);
+    watched->each([&](int32_t position, const Buffer& buffer) {
+      if (!buffer.is_near(info->si_addr)) return false;
+      report.buffer = position;
       report.offset = static_cast<const std::byte*>(info->si_addr) - buffer.data();
       report.buffer_size = buffer.size();
-    }
+      return true;
+    });
   }
   const ssize_t written = write(report_fd, &report, sizeof(report));
   (void)written;  // nobody is left to tell
@@ -57,7 +56,7 @@ extern "C" inline void pypto_report_crash(int signal_number, siginfo_t* info, vo
 }
 
 // Installs the handler; for a process that exists for one run only.
-inline void install(int fd, const std::vector<Buffer>& buffers) {
+inline void install(int fd, const GuardedBuffers& buffers) {
   watched = &buffers;
   report_fd = fd;
   struct sigaction action {};

@@ -1,43 +1,30 @@
 // Runs a task graph on worker threads.
 #pragma once
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <queue>
-#include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "pypto/checks.h"
-#include "pypto/fault.h"
 #include "pypto/graph.h"
 #include "pypto/memory.h"
+#include "pypto/task.h"
+#include "pypto/threads.h"
 #include "pypto/trace.h"
 
 namespace pypto {
-
-// Why a run ended early.
-struct Failure {
-  int32_t task;
-  abi::Status status;
-  int32_t op;  // the operation that ran, -1 when unknown
-  std::string message;
-};
 
 // One execution of one graph. The first error in submission order is the one reported, however the threads interleave:
 // after a failure, tasks submitted before the failed one still run, later ones do not start.
 class Executor {
  public:
   // `guarded`: buffers to be looked at after every task (checked mode), or nullptr; `trace`: told of every task, or nullptr.
-  Executor(Graph& graph, const std::vector<Buffer>* guarded, Trace* trace)
+  Executor(Graph& graph, const GuardedBuffers* guarded, Trace* trace)
       : graph_(graph), guarded_(guarded), trace_(trace) {}
 
   // Blocks until the run is over. At most `threads` threads work, the calling one included; 0 means as many as the
@@ -50,28 +37,14 @@ class Executor {
     threads = std::max(threads, 2u);
     threads = graph_.is_chain() ? 1 : static_cast<unsigned>(std::min<size_t>(threads, tasks.size()));
     std::vector<std::thread> helpers;
-    start(helpers, threads - std::min(threads, 1u));
+    // The threads that could be made (the calling one at least) do the work.
+    start_helpers(helpers, threads - std::min(threads, 1u), [this](size_t number) { work(static_cast<int32_t>(number) + 1); });
     work(0);
     for (std::thread& helper : helpers) helper.join();
     return std::move(failure_);
   }
 
  private:
-  // Helpers take no asynchronous signals: those belong to the threads of the host.
-  void start(std::vector<std::thread>& helpers, unsigned count) {
-    sigset_t blocked, previous;
-    sigfillset(&blocked);
-    for (int number : checks::kSignals) sigdelset(&blocked, number);
-    pthread_sigmask(SIG_SETMASK, &blocked, &previous);
-    try {
-      helpers.reserve(count);
-      for (unsigned i = 0; i < count; ++i) helpers.emplace_back([this, i] { work(static_cast<int32_t>(i) + 1); });
-    } catch (const std::system_error&) {
-      // The threads that could be made (the calling one at least) do the work.
-    }
-    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  }
-
   void work(int32_t worker) {
     std::optional<checks::SignalStack> stack;
     if (guarded_ != nullptr) stack.emplace();
@@ -85,7 +58,7 @@ class Executor {
         ++running_;
         lock.unlock();
         const int64_t begin = trace_ != nullptr ? Trace::now() : 0;
-        std::optional<Failure> failure = execute(index);
+        std::optional<Failure> failure = run_task(graph_.tasks()[static_cast<size_t>(index)], index, guarded_);
         if (trace_ != nullptr) note(index, worker, begin);
         lock.lock();
         --running_;
@@ -100,40 +73,15 @@ class Executor {
     trace_->task(index, task.kernel->id, task.line, worker, begin, Trace::now());
   }
 
-  // Runs one task without holding the lock.
-  std::optional<Failure> execute(int32_t index) {
-    Task& task = graph_.tasks()[static_cast<size_t>(index)];
-    const abi::Kernel& kernel = *task.kernel;
-    checks::current = {&kernel, index, task.line};
-    std::optional<Failure> failure;
-    try {
-      kernel.begin(task.spans.data(), static_cast<int32_t>(task.spans.size()));
-      kernel.entry(task.slots.data());
-      if (const char* error = kernel.error()) failure = Failure{index, abi::kTaskFailed, -1, error};
-    } catch (const SimulatorFault& fault) {
-      failure = Failure{index, abi::kSimulatorFault, kernel.op(), fault.what()};
-    } catch (const std::exception& error) {
-      failure = Failure{index, abi::kTaskFailed, kernel.op(), error.what()};
-    } catch (...) {
-      failure = Failure{index, abi::kTaskFailed, kernel.op(), "an exception of an unknown type"};
-    }
-    checks::current = {nullptr, -1, 0};
-    if (guarded_ != nullptr && !failure && std::any_of(guarded_->begin(), guarded_->end(), [](const Buffer& buffer) {
-          return buffer.breached();
-        }))
-      failure = Failure{index, abi::kGuardOverwritten, -1, ""};
-    return failure;
-  }
-
   void finish(int32_t index, std::optional<Failure> failure) {
     if (failure) {
       if (!failure_ || failure->task < failure_->task) failure_ = std::move(failure);
       return;
     }
     size_t released = 0;
-    for (int32_t next : graph_.tasks()[static_cast<size_t>(index)].successors) {
+    for (const int64_t next : graph_.tasks()[static_cast<size_t>(index)].successors) {
       if (--graph_.tasks()[static_cast<size_t>(next)].waits_for == 0) {
-        ready_.push(next);
+        ready_.push(static_cast<int32_t>(next));
         ++released;
       }
     }
@@ -142,7 +90,7 @@ class Executor {
   }
 
   Graph& graph_;
-  const std::vector<Buffer>* guarded_;
+  const GuardedBuffers* guarded_;
   Trace* trace_;
   std::mutex mutex_;
   std::condition_variable changed_;

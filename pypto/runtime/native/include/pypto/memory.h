@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -114,6 +117,91 @@ class Buffer {
   size_t mapping_size_ = 0;
   std::byte* inner_ = nullptr;  // the accessible pages
   size_t inner_size_ = 0;
+};
+
+// The guarded buffers of a checked run, in order of creation. May grow while other threads and signal handlers look.
+class GuardedBuffers {
+ public:
+  GuardedBuffers() = default;
+  GuardedBuffers(const GuardedBuffers&) = delete;
+  GuardedBuffers& operator=(const GuardedBuffers&) = delete;
+  ~GuardedBuffers() {
+    for (const Node* node = first_; node != nullptr;) delete std::exchange(node, node->next.load());
+  }
+
+  const Buffer& add(int64_t bytes) {
+    Node* node = new Node{Buffer::guarded(bytes), nullptr};
+    (last_ == nullptr ? first_ : last_->next).store(node);
+    last_ = node;
+    return node->buffer;
+  }
+
+  // Calls `look(position, buffer)` for each until it says that it has seen enough.
+  template <class Look>
+  void each(Look look) const {
+    int32_t position = 0;
+    for (const Node* node = first_; node != nullptr && !look(position, node->buffer); node = node->next) ++position;
+  }
+
+  // Position of a buffer whose surroundings were overwritten, -1 when there is none.
+  int32_t breached() const {
+    int32_t found = -1;
+    each([&](int32_t position, const Buffer& buffer) {
+      if (buffer.breached()) found = position;
+      return found >= 0;
+    });
+    return found;
+  }
+
+ private:
+  struct Node {
+    Buffer buffer;
+    std::atomic<Node*> next;
+  };
+
+  std::atomic<Node*> first_{nullptr};
+  Node* last_ = nullptr;  // of the thread that adds
+};
+
+// Makes workspaces and counts the bytes of those that somebody still holds.
+class Workspaces {
+ public:
+  // `guarded`: where the buffers of a checked run are kept until its end, or nullptr.
+  Workspaces(GuardedBuffers* guarded, int64_t limit) : guarded_(guarded), limit_(limit) {}
+
+  int64_t limit() const { return limit_; }
+  int64_t used() const { return used_.load(); }
+  bool fits(int64_t bytes) const { return bytes <= limit_ - used_.load(); }
+
+  // New memory, which goes when the last copy of the owner goes; the owner must not outlive this object.
+  std::pair<std::byte*, std::shared_ptr<const void>> make(int64_t bytes) {
+    if (guarded_ != nullptr) {
+      std::byte* data = guarded_->add(bytes).data();
+      return {data, std::make_shared<const Held>(std::nullopt, bytes, used_)};
+    }
+    Buffer buffer = Buffer::plain(bytes);
+    std::byte* data = buffer.data();
+    return {data, std::make_shared<const Held>(std::move(buffer), bytes, used_)};
+  }
+
+ private:
+  struct Held {
+    Held(std::optional<Buffer> memory, int64_t bytes, std::atomic<int64_t>& used)
+        : buffer(std::move(memory)), size(bytes), total(used) {
+      total += size;
+    }
+    ~Held() {
+      buffer.reset();
+      total -= size;
+    }
+    std::optional<Buffer> buffer;
+    const int64_t size;
+    std::atomic<int64_t>& total;
+  };
+
+  GuardedBuffers* const guarded_;
+  const int64_t limit_;
+  std::atomic<int64_t> used_{0};
 };
 
 }  // namespace pypto

@@ -19,6 +19,8 @@
 #include "pypto/executor.h"
 #include "pypto/graph.h"
 #include "pypto/memory.h"
+#include "pypto/ring.h"
+#include "pypto/task.h"
 #include "pypto/trace.h"
 #include "pypto/types.h"
 
@@ -41,7 +43,7 @@ class TaskBuilder {
   TaskBuilder& inout(const Tensor& tensor) { return tensor_argument(tensor, true, true); }
 
   TaskBuilder& i64(int64_t value) {
-    slots_.push_back(value);
+    task_.slots.push_back(value);
     return *this;
   }
   TaskBuilder& f32(float value) { return i64(static_cast<int64_t>(__builtin_bit_cast(uint32_t, value))); }
@@ -49,41 +51,57 @@ class TaskBuilder {
 
   // The line of the call, counted from the first line of the entry function.
   TaskBuilder& at(int32_t line) {
-    line_ = line;
+    task_.line = line;
+    return *this;
+  }
+
+  // A task that this one waits for, whatever they touch: what Orchestrator::submitted gave, or a negative number for none.
+  TaskBuilder& after(int64_t task) {
+    if (task >= 0) after_.push_back(task);
     return *this;
   }
 
  private:
   friend class Orchestrator;
   TaskBuilder(Orchestrator& orchestrator, const abi::Kernel& kernel)
-      : orchestrator_(orchestrator), kernel_(kernel), exceptions_(std::uncaught_exceptions()) {}
+      : orchestrator_(orchestrator), exceptions_(std::uncaught_exceptions()) {
+    task_.kernel = &kernel;
+  }
 
   TaskBuilder& tensor_argument(const Tensor& tensor, bool, bool writes) {
-    if (tensor.root() < 0) throw Error(std::string("task '") + kernel_.name + "' got a tensor that was never made");
-    accesses_.push_back({Region::of(tensor), tensor.root(), static_cast<int32_t>(slots_.size()), writes});
+    if (tensor.root() < 0) throw Error(std::string("task '") + task_.kernel->name + "' got a tensor that was never made");
+    accesses_.push_back({Region::of(tensor), tensor.root(), static_cast<int32_t>(task_.slots.size()), writes});
+    if (tensor.owner() != nullptr) task_.owners.push_back(tensor.owner());
     return i64(static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data())));
   }
 
   Orchestrator& orchestrator_;
-  const abi::Kernel& kernel_;
-  int32_t line_ = 0;
   int exceptions_;
-  std::vector<int64_t> slots_;
+  Task task_;
   std::vector<Access> accesses_;
+  std::vector<int64_t> after_;
 };
 
 // The parameters, workspaces and tasks of one run.
 class Orchestrator {
  public:
+  // Bytes for workspaces where tasks run while more are submitted, unless the caller says how many.
+  static constexpr int64_t kHeap = int64_t{1} << 30;
+
   explicit Orchestrator(const abi::RunRequest& request)
-      : request_(request), checked_((request.flags & abi::kChecked) != 0), roots_(request.argument_count, -1) {
+      : request_(request),
+        checked_((request.flags & abi::kChecked) != 0),
+        workspaces_(checked_ ? &guarded_ : nullptr, heap_of(request)),
+        roots_(request.argument_count, -1) {
     for (uint32_t i = 0; i < request.kernel_count; ++i) kernels_.emplace(request.kernels[i].id, &request.kernels[i]);
     if (checked_) {
       guard_arguments();
-      if (request.report_fd >= 0) checks::install(request.report_fd, buffers_);
+      if (request.report_fd >= 0) checks::install(request.report_fd, guarded_);
     }
     number_roots();
     if (Trace::wanted(request)) trace_.emplace(request);
+    if ((request.flags & abi::kRing) != 0)
+      ring_.emplace(request.ring_task_window, request.ring_dep_pool, request.threads, guarded(), traced());
   }
 
   // A tensor parameter, by its position among all parameters.
@@ -107,7 +125,7 @@ class Orchestrator {
     return converted<T>(static_cast<int64_t>(argument.scalar), argument.name);
   }
 
-  // A dense workspace with unspecified contents that lives until the run ends.
+  // A dense workspace with unspecified contents; its memory lives as long as a handle or a task that needs it.
   Tensor create(DType dtype, std::initializer_list<int64_t> shape) {
     if (shape.size() < 1 || shape.size() > static_cast<size_t>(abi::kMaxRank))
       throw Error("a workspace of rank " + std::to_string(shape.size()) + "; the rank is 1 to " +
@@ -125,8 +143,9 @@ class Orchestrator {
       elements *= length;
     }
     const int64_t bytes = elements * size_of(dtype);
-    buffers_.push_back(checked_ ? Buffer::guarded(bytes) : Buffer::plain(bytes));
-    return Tensor(buffers_.back().data(), dtype, rank, lengths, strides, next_root_++);
+    if (ring_) wait_for_room(bytes);
+    auto [data, owner] = workspaces_.make(bytes);
+    return Tensor(data, dtype, rank, lengths, strides, next_root_++, std::move(owner));
   }
 
   // A task for the kernel with this function id. Add its arguments in the order of the kernel's parameters.
@@ -134,11 +153,17 @@ class Orchestrator {
     const auto found = kernels_.find(function_id);
     if (found == kernels_.end()) throw Error("no kernel has the function id " + std::to_string(function_id));
     // The whole graph is held before the first task runs; a length that is far too large must not fill the memory.
-    if (graph_.size() >= kMaxTasks)
+    if (!ring_ && graph_.size() >= kMaxTasks)
       throw Error("the run submits more than " + std::to_string(kMaxTasks) +
                   " tasks; check the run-time numbers that its loops depend on");
     return TaskBuilder(*this, *found->second);
   }
+
+  // The task that was submitted last, for TaskBuilder::after.
+  int64_t submitted() const { return submissions_ - 1; }
+
+  // Whether tasks run while more of them are submitted.
+  bool streams() const { return ring_.has_value(); }
 
   // Ends the run with an error.
   [[noreturn]] void fail(const std::string& message) const { throw Error(message); }
@@ -149,10 +174,9 @@ class Orchestrator {
   }
 
   std::optional<Failure> execute() {
-    Trace* const tasks = trace_ && trace_->wants_tasks() ? &*trace_ : nullptr;
     if (trace_) trace_->submitted();
-    std::optional<Failure> failure = Executor(graph_, checked_ ? &buffers_ : nullptr, tasks).run(request_.threads);
-    if (tasks != nullptr) trace_edges();
+    std::optional<Failure> failure = ring_ ? ring_->finish() : Executor(graph_, guarded(), traced()).run(request_.threads);
+    if (traced() != nullptr) trace_edges();
     if (trace_) trace_->write();
     if (!checked_) return failure;
     if (failure && failure->status == abi::kGuardOverwritten) failure->message = describe_breach();
@@ -160,10 +184,38 @@ class Orchestrator {
     return failure;
   }
 
-  const Task& task(int32_t index) { return graph_.tasks()[static_cast<size_t>(index)]; }
-
  private:
   friend class TaskBuilder;
+
+  static int64_t heap_of(const abi::RunRequest& request) {
+    if ((request.flags & abi::kRing) == 0) return INT64_MAX;
+    if (request.ring_heap == 0) return kHeap;
+    return static_cast<int64_t>(std::min<uint64_t>(request.ring_heap, INT64_MAX));
+  }
+
+  const GuardedBuffers* guarded() const { return checked_ ? &guarded_ : nullptr; }
+  Trace* traced() { return trace_ && trace_->wants_tasks() ? &*trace_ : nullptr; }
+
+  void submit(Task task, const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
+    task.may_touch(accesses);
+    ++submissions_;
+    if (ring_)
+      ring_->submit(std::move(task), accesses, after);
+    else
+      graph_.add(std::move(task), accesses, after);
+  }
+
+  void wait_for_room(int64_t bytes) {
+    const std::string limit = std::to_string(workspaces_.limit());
+    if (bytes > workspaces_.limit())
+      throw Error("a workspace of " + std::to_string(bytes) + " bytes is larger than all memory for workspaces, " + limit +
+                  " bytes; raise RunConfig(ring_heap=...)");
+    if (ring_->wait_for([&] { return workspaces_.fits(bytes); })) return;
+    if (workspaces_.fits(bytes)) return;
+    throw Error("no room for a workspace of " + std::to_string(bytes) + " bytes: of the " + limit +
+                " bytes for workspaces, " + std::to_string(workspaces_.used()) +
+                " hold ones that are used again later; raise RunConfig(ring_heap=...)");
+  }
 
   static Tensor::Extents extents(const int64_t* values) {
     Tensor::Extents result;
@@ -201,10 +253,11 @@ class Orchestrator {
     for (uint32_t i = 0; i < request_.argument_count; ++i) {
       const abi::Argument& argument = request_.arguments[i];
       const bool is_tensor = argument.kind == abi::kTensor;
-      buffers_.push_back(Buffer::guarded(is_tensor ? bytes_of(argument) : 1));
+      const Buffer& buffer = guarded_.add(is_tensor ? bytes_of(argument) : 1);
+      arguments_.push_back(&buffer);
       if (!is_tensor) continue;
-      std::memcpy(buffers_.back().data(), argument.data, static_cast<size_t>(buffers_.back().size()));
-      if (argument.direction == abi::kIn) buffers_.back().protect();
+      std::memcpy(buffer.data(), argument.data, static_cast<size_t>(buffer.size()));
+      if (argument.direction == abi::kIn) buffer.protect();
     }
   }
 
@@ -212,12 +265,12 @@ class Orchestrator {
     for (uint32_t i = 0; i < request_.argument_count; ++i) {
       const abi::Argument& argument = request_.arguments[i];
       if (argument.kind == abi::kTensor && argument.direction != abi::kIn)
-        std::memcpy(argument.data, buffers_[i].data(), static_cast<size_t>(buffers_[i].size()));
+        std::memcpy(argument.data, arguments_[i]->data(), static_cast<size_t>(arguments_[i]->size()));
     }
   }
 
   void* memory_of(int index) const {
-    return checked_ ? buffers_[static_cast<size_t>(index)].data() : request_.arguments[index].data;
+    return checked_ ? arguments_[static_cast<size_t>(index)]->data() : request_.arguments[index].data;
   }
 
   // Parameters whose memory overlaps share a root, because tasks are only compared within one.
@@ -244,29 +297,32 @@ class Orchestrator {
   }
 
   std::string describe_breach() const {
-    for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (!buffers_[i].breached()) continue;
-      if (i < request_.argument_count)
-        return "memory just outside of tensor '" + std::string(request_.arguments[i].name) + "' was overwritten";
-      return "memory just outside of workspace " + std::to_string(i - request_.argument_count) + " was overwritten";
-    }
-    return "memory just outside of a tensor was overwritten";
+    const int32_t found = guarded_.breached();
+    if (found < 0) return "memory just outside of a tensor was overwritten";
+    const uint32_t position = static_cast<uint32_t>(found);
+    if (position < request_.argument_count)
+      return "memory just outside of tensor '" + std::string(request_.arguments[position].name) + "' was overwritten";
+    return "memory just outside of workspace " + std::to_string(position - request_.argument_count) + " was overwritten";
   }
 
   const abi::RunRequest& request_;
   const bool checked_;
+  GuardedBuffers guarded_;                // checked mode: one per argument first; then the workspaces
+  std::vector<const Buffer*> arguments_;  // checked mode: those of the arguments
+  Workspaces workspaces_;
   std::vector<int32_t> roots_;  // by parameter; -1 for scalars
   int32_t next_root_ = 0;
+  int64_t submissions_ = 0;
   std::unordered_map<int32_t, const abi::Kernel*> kernels_;
-  std::vector<Buffer> buffers_;  // checked mode: one per argument first; then the workspaces
-  Graph graph_;
   std::optional<Trace> trace_;
+  Graph graph_;
+  std::optional<Ring> ring_;  // instead of the graph
 };
 
 inline TaskBuilder::~TaskBuilder() noexcept(false) {
   // An argument that threw leaves nothing to submit.
   if (std::uncaught_exceptions() != exceptions_) return;
-  orchestrator_.graph_.add(kernel_, line_, std::move(slots_), accesses_);
+  orchestrator_.submit(std::move(task_), accesses_, after_);
 }
 
 namespace detail {
@@ -296,15 +352,25 @@ inline int32_t run(void (*orchestrate)(Orchestrator&), uint32_t parameters, cons
   try {
     result.status = abi::kOrchestrationFailed;
     Orchestrator orchestrator(request);
-    orchestrate(orchestrator);
+    std::exception_ptr error;
+    try {
+      orchestrate(orchestrator);
+    } catch (const Stopped&) {
+      // The failure is known below.
+    } catch (...) {
+      if (!orchestrator.streams()) throw;
+      error = std::current_exception();
+    }
+    // Tasks were submitted before the orchestration failed, so that their failures come first.
     if (const std::optional<Failure> failure = orchestrator.execute()) {
-      const Task& task = orchestrator.task(failure->task);
       result.status = failure->status;
       result.task = failure->task;
-      result.kernel_id = task.kernel->id;
-      result.line = task.line;
+      result.kernel_id = failure->kernel_id;
+      result.line = failure->line;
       result.op = failure->op;
       set_message(result, failure->message);
+    } else if (error) {
+      std::rethrow_exception(error);
     } else {
       result.status = abi::kOk;
     }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "pypto/abi.h"
 
@@ -79,14 +81,28 @@ class Tensor {
 
   Tensor() = default;
 
+  // Keeps memory that the run owns.
+  using Owner = std::shared_ptr<const void>;
+
+  // Root of handles whose accesses order no tasks.
+  static constexpr int32_t kUntracked = INT32_MAX;
+
   // `root` numbers the allocation that the memory belongs to.
-  Tensor(void* data, DType dtype, int rank, const Extents& shape, const Extents& strides, int32_t root)
-      : data_(static_cast<std::byte*>(data)), dtype_(dtype), rank_(rank), root_(root), shape_(shape), strides_(strides) {}
+  Tensor(void* data, DType dtype, int rank, const Extents& shape, const Extents& strides, int32_t root,
+         Owner owner = nullptr)
+      : data_(static_cast<std::byte*>(data)),
+        dtype_(dtype),
+        rank_(rank),
+        root_(root),
+        shape_(shape),
+        strides_(strides),
+        owner_(std::move(owner)) {}
 
   void* data() const { return data_; }
   DType dtype() const { return dtype_; }
   int rank() const { return rank_; }
   int32_t root() const { return root_; }
+  const Owner& owner() const { return owner_; }
   const Extents& shape() const { return shape_; }
   const Extents& strides() const { return strides_; }
 
@@ -155,6 +171,16 @@ class Tensor {
     return result;
   }
 
+  // The same elements; accesses through this handle order no tasks.
+  Tensor untracked() const {
+    Tensor result = *this;
+    if (result.root_ >= 0) result.root_ = kUntracked;
+    return result;
+  }
+
+  // Lets go of the memory: this handle is not used again.
+  void release() { owner_.reset(); }
+
   // One element as a number. Only for tensors that no task writes.
   template <class T>
   T element(std::initializer_list<int64_t> indices) const {
@@ -205,6 +231,7 @@ class Tensor {
   int32_t root_ = -1;
   Extents shape_{};
   Extents strides_{};
+  Owner owner_;  // of a workspace; parameters have none
 };
 
 }  // namespace pypto

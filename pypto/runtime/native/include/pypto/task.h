@@ -1,0 +1,81 @@
+// One task: what it runs, what it may touch, how it ended.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pypto/abi.h"
+#include "pypto/checks.h"
+#include "pypto/fault.h"
+#include "pypto/memory.h"
+#include "pypto/region.h"
+#include "pypto/types.h"
+
+namespace pypto {
+
+struct Access {
+  Region region;
+  int32_t root;
+  int32_t argument;  // position among the task's arguments
+  bool writes;
+};
+
+struct Task {
+  const abi::Kernel* kernel = nullptr;
+  int32_t line = 0;
+  std::vector<int64_t> slots;
+  std::vector<abi::Span> spans;
+  std::vector<Tensor::Owner> owners;  // keep workspaces until the task is over
+  std::vector<int64_t> successors;    // submission indices
+  int32_t waits_for = 0;  // number of tasks that have this one as successor
+
+  void may_touch(const std::vector<Access>& accesses) {
+    spans.reserve(accesses.size());
+    for (const Access& access : accesses)
+      spans.push_back({static_cast<uint64_t>(access.region.begin), static_cast<uint64_t>(access.region.end),
+                       access.argument, access.writes ? 1 : 0});
+  }
+};
+
+// Why a run ended early.
+struct Failure {
+  int32_t task;  // submission index
+  abi::Status status;
+  int32_t op;  // the operation that ran, -1 when unknown
+  std::string message;
+  int32_t kernel_id;
+  int32_t line;
+};
+
+// Runs a task on the calling thread and lets go of its workspaces. `guarded`: buffers to be looked at afterwards
+// (checked mode), or nullptr.
+inline std::optional<Failure> run_task(Task& task, int32_t index, const GuardedBuffers* guarded) {
+  const abi::Kernel& kernel = *task.kernel;
+  checks::current = {&kernel, index, task.line};
+  std::optional<Failure> failure;
+  const auto failed = [&](abi::Status status, int32_t op, const char* message) {
+    failure = Failure{index, status, op, message, kernel.id, task.line};
+  };
+  try {
+    kernel.begin(task.spans.data(), static_cast<int32_t>(task.spans.size()));
+    kernel.entry(task.slots.data());
+    if (const char* error = kernel.error()) failed(abi::kTaskFailed, -1, error);
+  } catch (const SimulatorFault& fault) {
+    failed(abi::kSimulatorFault, kernel.op(), fault.what());
+  } catch (const std::exception& error) {
+    failed(abi::kTaskFailed, kernel.op(), error.what());
+  } catch (...) {
+    failed(abi::kTaskFailed, kernel.op(), "an exception of an unknown type");
+  }
+  checks::current = {nullptr, -1, 0};
+  if (guarded != nullptr && !failure && guarded->breached() >= 0) failed(abi::kGuardOverwritten, -1, "");
+  task.owners.clear();
+  return failure;
+}
+
+}  // namespace pypto

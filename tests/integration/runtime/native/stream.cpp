@@ -1,0 +1,73 @@
+// One orchestration for the tests of both runtimes: parameter 0 chooses what it does, parameter 4 how often.
+#include "pypto/orchestration.h"
+
+using pypto::DType;
+using pypto::Tensor;
+
+enum Function { kAdd = 0, kMeet = 1, kFault = 2 };
+
+static void orchestrate(pypto::Orchestrator& o) {
+  const int64_t scenario = o.scalar<int64_t>(0), turns = o.scalar<int64_t>(4);
+  const Tensor x = o.tensor(1), state = o.tensor(2), out = o.tensor(3);
+  const int64_t rows = x.dim(0), columns = x.dim(1);
+  const auto add = [&](const Tensor& from, const Tensor& to, float value, int64_t after = -1) {
+    o.submit(kAdd).in(from).out(to).i64(rows).i64(columns).i64(from.stride(0)).i64(to.stride(0)).f32(value).after(after);
+  };
+  switch (scenario) {
+    case 0:  // each turn has a workspace of its own
+      for (int64_t i = 0; i < turns; ++i) {
+        const Tensor work = o.create(DType::FP32, {rows, columns});
+        add(state, work, 1);
+        add(work, state, 0);
+      }
+      return;
+    case 1:  // workspaces that are all used again at the end
+    {
+      std::vector<Tensor> kept;
+      for (int64_t i = 0; i < turns; ++i) {
+        kept.push_back(o.create(DType::FP32, {rows, columns}));
+        add(x, kept.back(), static_cast<float>(i));
+      }
+      for (const Tensor& work : kept) add(work, out, 0);
+      return;
+    }
+    case 2:  // the same, but each is let go of before the next one
+    {
+      Tensor work = o.create(DType::FP32, {rows, columns});
+      for (int64_t i = 0; i < turns; ++i) {
+        add(x, work, static_cast<float>(i));
+        add(work, out, 0);
+        work.release();
+        work = o.create(DType::FP32, {rows, columns});
+      }
+      return;
+    }
+    case 3:  // writers of the same memory that nobody orders wait for each other
+      o.submit(kMeet).out(out.untracked()).i64(columns).i64(2);
+      o.submit(kMeet).out(out.untracked()).i64(columns).i64(2);
+      return;
+    case 4:  // only the program orders these
+      for (int64_t i = 0; i < turns; ++i) add(out.untracked(), out.untracked(), 1, o.submitted());
+      return;
+    case 5:  // a failing task, and then far more tasks than fit in a window
+      add(x, out, 1);
+      o.submit(kFault).in(x).inout(state).in(x).i64(2).i64(0).f32(0).at(7);
+      for (int64_t i = 0; i < turns; ++i) add(state, out, 50);
+      return;
+    case 6:  // an error of the orchestration after tasks were submitted
+      add(x, out, 1);
+      if (turns == 1) o.submit(kFault).in(x).inout(state).in(x).i64(2).i64(0).f32(0).at(7);
+      o.fail("the program gives up");
+    case 7:  // every task but the last reads what one task wrote; the last one waits for all of them
+      add(x, out, 1);
+      for (int64_t i = 0; i < turns; ++i) {
+        const Tensor work = o.create(DType::FP32, {rows, columns});
+        add(out, work, 1);
+      }
+      add(x, out, 2);
+      return;
+    default: o.fail("no such scenario");
+  }
+}
+
+PYPTO_ORCHESTRATION(orchestrate, 5)
