@@ -93,6 +93,7 @@ def private_kernel(
         program=program,
         key=key,
         reusable=reusable,
+        run_directory=directory / "run",
     )
 
 

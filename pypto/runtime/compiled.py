@@ -79,6 +79,7 @@ class CompiledKernel:
         key: str | None = None,
         bundle_digest: str | None = None,
         reusable: bool = True,
+        run_directory: Path | None = None,
     ) -> None:
         self.specialization = specialization
         self.program = program
@@ -93,6 +94,7 @@ class CompiledKernel:
         self._loaded: CompiledProgram | None = None
         self._lock = ForkSafeLock()
         self._artifact_runtime: BoundBinaries | None = None
+        self._run_directory = run_directory
 
     @property
     def state(self) -> str:
@@ -120,8 +122,13 @@ class CompiledKernel:
 
     @property
     def run_directory(self) -> Path | None:
-        """Where runs put what they leave behind, made when it is first needed; ``None`` when it is not bound."""
-        return None if self._artifact_runtime is None else self._artifact_runtime.run_directory
+        """Where runs put what they leave behind, made when it is first needed; ``None`` when no place was chosen."""
+        return self._run_directory if self._artifact_runtime is None else self._artifact_runtime.run_directory
+
+    @property
+    def latest_diagnostics(self) -> Path | None:
+        """Folder of the latest run that left diagnostics."""
+        return None if self._loaded is None else self._loaded.latest_diagnostics
 
     def ensure_ready(self) -> None:
         """Build the binaries if they are missing; starts no device and runs no kernel.
@@ -153,6 +160,7 @@ class CompiledKernel:
                     program=self.program,
                     locate=self._locate,
                     digests=ready.digests,
+                    run_directory=self.run_directory,
                 )
             return self._loaded
 
@@ -177,6 +185,7 @@ class CompiledKernel:
             locate=self._locate,
             program=self.program,
             reusable=False,
+            run_directory=directory / "run",
         )
 
     def bind(self, runtime: BoundBinaries) -> None:

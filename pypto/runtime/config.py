@@ -88,7 +88,9 @@ class RunConfig:
             two at least.
         distributed_config: settings of a distributed program.
         compile_profiling: report where compile time goes.
-        enable_chip_swimlane, enable_dep_gen, enable_scope_stats: diagnostics that only a device can make.
+        enable_chip_swimlane: each run writes a timeline of its tasks into its run directory; any number but 0.
+        enable_dep_gen: each run writes the graph of its tasks.
+        enable_scope_stats: each run writes how often and how long its scopes ran.
         ring_task_window, ring_heap, ring_dep_pool: tasks, bytes of workspaces and dependencies that exist at once in
             the runtime ``tensormap_and_ringbuffer``, which they choose; default 16384, 1 GiB and 65536.
         execution_mode: ``sim`` (default) or ``device``.
@@ -136,6 +138,11 @@ class RunConfig:
         """The target in one word: ``a2a3``, ``a2a3sim``, ``a5`` or ``a5sim``."""
         return platform_name(self.backend_type, self.execution_mode)  # type: ignore[arg-type]
 
+    @property
+    def wants_run_diagnostics(self) -> bool:
+        """Whether runs leave files in their run directory."""
+        return bool(self.enable_chip_swimlane or self.enable_dep_gen or self.enable_scope_stats)
+
     def _resolve_target(self) -> None:
         backend, mode = BackendType.Ascend910B, ExecutionMode.SIM
         if self.platform is not None:
@@ -165,10 +172,9 @@ class RunConfig:
         if self.execution_mode is ExecutionMode.DEVICE:
             if self.sim_checks:
                 raise ValueError("RunConfig: sim_checks needs execution_mode='sim'")
-        else:
-            for name in ("enable_chip_swimlane", "enable_dep_gen", "enable_scope_stats"):
-                if getattr(self, name):
-                    raise ValueError(f"RunConfig: {name} needs a device (execution_mode='device')")
+        for name in ("enable_chip_swimlane", "enable_dep_gen", "enable_scope_stats"):
+            if getattr(self, name) and self.sim_checks:
+                raise ValueError(f"RunConfig: {name} cannot watch a run with sim_checks; make two runs")
         for name in ("ring_task_window", "ring_heap", "ring_dep_pool"):
             if getattr(self, name) is None:
                 continue

@@ -21,6 +21,7 @@ def load(
     program: object = None,
     locate: Locate | None = None,
     digests: Mapping[str, str] | None = None,
+    run_directory: Path | None = None,
 ) -> CompiledProgram:
     """The live program of a READY artifact. Writes no file where the system has anonymous files, and starts no process.
 
@@ -31,6 +32,7 @@ def load(
         program: what was compiled, for ``CompiledProgram.program``.
         locate: gives the place of a function's line in the user's source, for messages.
         digests: SHA-256 by path, for bytes that were hashed and compared already; they are not hashed again.
+        run_directory: where runs put diagnostics.
 
     Raises:
         LoadError: a file is missing or was changed, or a binary is for another machine or runtime ABI.
@@ -39,7 +41,13 @@ def load(
     config = check(files, digests)
     binaries = {path: bytes(files[path]) for path in config.binaries}
     return CompiledProgram(
-        config, _restore(config, binaries), binaries, output_dir=output_dir, program=program, locate=locate
+        config,
+        _restore(config, binaries),
+        binaries,
+        output_dir=output_dir,
+        program=program,
+        locate=locate,
+        run_directory=run_directory,
     )
 
 
@@ -80,7 +88,7 @@ def load_directory(directory: Path) -> CompiledProgram:
             "pypto.build.complete.complete(directory, pypto.toolchain.current()) builds them"
         )
     files |= {name: read(name) for name in config.load_files}
-    return load(files, output_dir=directory)
+    return load(files, output_dir=directory, run_directory=directory / "run")
 
 
 def _restore(config: KernelConfig, binaries: Mapping[str, bytes]) -> Orchestration:

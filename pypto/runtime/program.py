@@ -16,6 +16,7 @@ from pypto.runtime.targets import TENSORMAP_AND_RINGBUFFER
 
 if TYPE_CHECKING:
     from pypto.runtime.arguments import BoundArguments
+    from pypto.runtime.diagnostics.writing import Runs
 
 
 class CompiledProgram:
@@ -23,6 +24,8 @@ class CompiledProgram:
 
     Attributes:
         output_dir: the directory it was loaded from, if any.
+        run_directory: where runs put diagnostics; made by the first run that does.
+        latest_diagnostics: folder of the latest run that left some.
         platform: the target in one word, such as ``a2a3sim``.
         backend_type: the hardware generation.
         execution_mode: ``sim`` or ``device``.
@@ -43,9 +46,12 @@ class CompiledProgram:
         output_dir: Path | None = None,
         program: object = None,
         locate: Locate | None = None,
+        run_directory: Path | None = None,
     ) -> None:
         self.config = config
         self.output_dir = output_dir
+        self.run_directory = run_directory
+        self.latest_diagnostics: Path | None = None
         self.backend_type = BackendType(config.backend_type)
         self.execution_mode = ExecutionMode(config.execution_mode)
         self.platform = platform_name(self.backend_type, self.execution_mode)
@@ -86,10 +92,12 @@ class CompiledProgram:
         from pypto.runtime.arguments import bind
 
         settings = self._settings(config)
-        orchestration = self._orchestration
+        orchestration: Runs | None = self._orchestration
         if orchestration is None:
             raise RuntimeError(f"'{self.config.entry}' was released; load it again to call it")
         bound = bind(self.config.entry, self.config.params, args)
+        if settings.wants_run_diagnostics:
+            orchestration = self._traced(orchestration, settings)
         if settings.sim_checks:
             from pypto.runtime.checked import run_checked
 
@@ -108,6 +116,17 @@ class CompiledProgram:
 
     def __repr__(self) -> str:
         return f"<CompiledProgram {self.config.entry}({', '.join(self.param_names)}) for {self.platform}>"
+
+    def _traced(self, orchestration: Runs, settings: RunConfig) -> Runs:
+        from pypto.runtime.diagnostics.writing import TracedRuns, fallback_run_directory
+
+        if self.run_directory is None:
+            self.run_directory = fallback_run_directory(self.config.entry)
+
+        def finished(folder: Path) -> None:
+            self.latest_diagnostics = folder
+
+        return TracedRuns(orchestration, settings, self.config, self._locate, self.run_directory, finished)
 
     def _settings(self, config: RunConfig | None) -> RunConfig:
         if config is None:
