@@ -169,9 +169,8 @@ class RunConfig:
     def _refuse_contradictions(self) -> None:
         if self.save_kernels_dir is not None and not self.save_kernels:
             raise ValueError("RunConfig: save_kernels_dir has no effect without save_kernels=True")
-        if self.execution_mode is ExecutionMode.DEVICE:
-            if self.sim_checks:
-                raise ValueError("RunConfig: sim_checks needs execution_mode='sim'")
+        if self.execution_mode is ExecutionMode.DEVICE and self.sim_checks:
+            raise ValueError("RunConfig: sim_checks needs execution_mode='sim'")
         for name in ("enable_chip_swimlane", "enable_dep_gen", "enable_scope_stats"):
             if getattr(self, name) and self.sim_checks:
                 raise ValueError(f"RunConfig: {name} cannot watch a run with sim_checks; make two runs")

@@ -16,7 +16,7 @@ from pypto.runtime.targets import TENSORMAP_AND_RINGBUFFER
 
 if TYPE_CHECKING:
     from pypto.runtime.arguments import BoundArguments
-    from pypto.runtime.diagnostics.writing import Runs
+    from pypto.runtime.diagnostics.writing import TracedRuns
 
 
 class CompiledProgram:
@@ -92,19 +92,18 @@ class CompiledProgram:
         from pypto.runtime.arguments import bind
 
         settings = self._settings(config)
-        orchestration: Runs | None = self._orchestration
+        orchestration = self._orchestration
         if orchestration is None:
             raise RuntimeError(f"'{self.config.entry}' was released; load it again to call it")
         bound = bind(self.config.entry, self.config.params, args)
-        if settings.wants_run_diagnostics:
-            orchestration = self._traced(orchestration, settings)
+        runs = self._traced(orchestration, settings) if settings.wants_run_diagnostics else orchestration
         if settings.sim_checks:
             from pypto.runtime.checked import run_checked
 
             ring = ring_of(self.config, settings)
             result = run_checked(self.config, self._binaries, bound, settings, self._locate, ring)
         else:
-            result = orchestration.run(
+            result = runs.run(
                 bound.c_arguments, threads=settings.aicpu_thread_num or 0, ring=ring_of(self.config, settings)
             )
         self._raise_for(result)
@@ -117,7 +116,7 @@ class CompiledProgram:
     def __repr__(self) -> str:
         return f"<CompiledProgram {self.config.entry}({', '.join(self.param_names)}) for {self.platform}>"
 
-    def _traced(self, orchestration: Runs, settings: RunConfig) -> Runs:
+    def _traced(self, orchestration: abi.Orchestration, settings: RunConfig) -> TracedRuns:
         from pypto.runtime.diagnostics.writing import TracedRuns, fallback_run_directory
 
         if self.run_directory is None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pypto.runtime import abi
 from pypto.runtime.config import RunConfig
@@ -28,12 +28,6 @@ SCOPES = "scope_stats.json"
 INDEX = "index.html"
 
 
-class Runs(Protocol):
-    """What makes runs; see `pypto.runtime.abi.Orchestration`."""
-
-    def run(self, arguments: ctypes.Array[abi.Argument], **how: Any) -> abi.RunResult: ...
-
-
 class TracedRuns:
     """Makes runs that leave their diagnostics in a new folder below the run directory, also when they fail.
 
@@ -42,7 +36,7 @@ class TracedRuns:
 
     def __init__(
         self,
-        runs: Runs,
+        runs: abi.Orchestration,
         settings: RunConfig,
         config: KernelConfig,
         locate: Locate | None,

@@ -109,7 +109,7 @@ def test_a_config_is_frozen() -> None:
         ({"save_kernels_dir": "d"}, ValueError, "save_kernels=True"),
         ({"save_kernels": True, "save_kernels_dir": 3}, TypeError, "RunConfig.save_kernels_dir is a path"),
         ({"execution_mode": "device", "sim_checks": True}, ValueError, "sim_checks needs execution_mode='sim'"),
-        ({"enable_chip_swimlane": 1, "sim_checks": True}, ValueError, "enable_chip_swimlane cannot watch a run with sim_"),
+        ({"enable_chip_swimlane": 1, "sim_checks": True}, ValueError, "enable_chip_swimlane cannot watch a run"),
         ({"enable_dep_gen": True, "sim_checks": True}, ValueError, "enable_dep_gen cannot watch"),
         ({"enable_scope_stats": True, "sim_checks": True}, ValueError, "enable_scope_stats cannot watch"),
         ({"ring_heap": 4, "runtime": "host_build_graph"}, ValueError, "ring_heap is a size of the runtime 'tensormap"),
