@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from pypto.runtime import abi, dlpack
+from pypto.runtime.device_tensor import DeviceTensor
 from pypto.runtime.kernel_config import Parameter
 
 MAX_ELEMENTS = 2**31 - 1
@@ -194,6 +195,9 @@ def _as_array(at: str, value: object, expected: str) -> tuple[np.ndarray, object
     if isinstance(value, np.ndarray):
         array = value.view(np.ndarray)
         return array, array, bool(array.flags.writeable)
+    if isinstance(value, DeviceTensor):
+        array = value.memory(at)
+        return array, array, True
     if not hasattr(value, "__dlpack__"):
         raise TypeError(f"{at} is {_described(value)}, expected {expected} (a NumPy array or a tensor with __dlpack__)")
     try:

@@ -16,6 +16,7 @@ from pypto.runtime.targets import TENSORMAP_AND_RINGBUFFER
 
 if TYPE_CHECKING:
     from pypto.runtime.arguments import BoundArguments
+    from pypto.runtime.diagnostics.trace import TimedRuns
     from pypto.runtime.diagnostics.writing import TracedRuns
 
 
@@ -89,14 +90,36 @@ class CompiledProgram:
             KernelRunError: the orchestration or a task reported an error.
             SimulatorCheckError: the simulator stopped a task, or a run with ``sim_checks`` found a fault.
         """
-        from pypto.runtime.arguments import bind
+        settings = self._settings(config)
+        runs = self._loaded()
+        return self._call(self._traced(runs, settings) if settings.wants_run_diagnostics else runs, args, settings)
+
+    def timed(self, *args: object, config: RunConfig | None = None) -> tuple[object, int]:
+        """As a call; with its result the nanoseconds from the start of the orchestration to the end of the last task.
+
+        Raises:
+            ValueError: the settings ask for more than a plain run. Otherwise as a call.
+        """
+        from pypto.runtime.diagnostics.trace import TimedRuns
 
         settings = self._settings(config)
+        if settings.sim_checks or settings.wants_run_diagnostics:
+            raise ValueError(f"'{self.config.entry}': checked runs and runs with diagnostics are not worth timing")
+        with TimedRuns(self._loaded()) as runs:
+            return self._call(runs, args, settings), runs.nanoseconds()
+
+    def _loaded(self) -> abi.Orchestration:
         orchestration = self._orchestration
         if orchestration is None:
             raise RuntimeError(f"'{self.config.entry}' was released; load it again to call it")
+        return orchestration
+
+    def _call(
+        self, runs: abi.Orchestration | TracedRuns | TimedRuns, args: tuple[object, ...], settings: RunConfig
+    ) -> object:
+        from pypto.runtime.arguments import bind
+
         bound = bind(self.config.entry, self.config.params, args)
-        runs = self._traced(orchestration, settings) if settings.wants_run_diagnostics else orchestration
         if settings.sim_checks:
             from pypto.runtime.checked import run_checked
 
