@@ -80,6 +80,11 @@ def configure_cache(config: CacheConfig | None) -> None:
         _process_default = config
 
 
+def process_default() -> CacheConfig | None:
+    """What `configure_cache` set last."""
+    return _process_default
+
+
 def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
     """Resolve the policy of one request: the call's own config, else the process default, else the environment.
 
@@ -87,22 +92,34 @@ def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
     ``PYPTO_CACHE_EPOCH``) hold for an enabled cache whatever level enabled it.
 
     Raises:
-        ValueError: a Boolean variable that is neither ``0`` nor ``1``, if the environment is the level that decides; or
-            a variable of the identity with an illegal value.
+        ValueError: a Boolean variable that is neither ``0`` nor ``1``, if the environment is the level that decides; a
+            variable of the identity with an illegal value; or no root is named and there is no home folder.
     """
     with _lock:
         config = per_call if per_call is not None else _process_default
     if config is None:
         config = _environment_config()
-    root = config.root if config.root is not None else Path.home() / ".cache" / "pypto" / "jit"
     return CachePolicy(
         enabled=config.enabled,
-        root=_absolute(root),
+        root=_absolute(config.root) if config.root is not None else _default_root(config.enabled),
         readonly=config.readonly,
         extra_source_paths=tuple(_absolute(path) for path in config.extra_source_paths),
         extra_fingerprint=config.extra_fingerprint,
         identity=IdentitySettings.from_environment() if config.enabled else DEFAULT_SETTINGS,
     )
+
+
+def _default_root(enabled: bool) -> Path:
+    try:
+        return Path.home() / ".cache" / "pypto" / "jit"
+    except RuntimeError:
+        if not enabled:
+            # Nothing is kept there: it is only where private output must not be.
+            return Path(os.devnull)
+        raise ValueError(
+            "the cache root ~/.cache/pypto/jit needs a home folder, and this user has none: set HOME or "
+            "PYPTO_CACHE_DIR, or name CacheConfig.root"
+        ) from None
 
 
 def _absolute(path: str | os.PathLike[str]) -> Path:

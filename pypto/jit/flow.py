@@ -61,10 +61,37 @@ def obtain(request: Request) -> CompiledKernel:
     return _persistent(request, key, toolchain)
 
 
+def find_object(request: Request) -> CompiledKernel | None:
+    """The object of this process that answers a request, if there is one; counts nothing.
+
+    Raises:
+        IdentityUnavailable: nothing identifies the request, so no object does.
+    """
+    if request.bundles and (sealed := _objects.get(_sealed_name(request))) is not None:
+        return sealed
+    toolchain = current_toolchain()
+    if request.policy.enabled:
+        return _objects.get(_persistent_name(request, artifact_key(request, toolchain)))
+    return _objects.get(_private_name(request, toolchain))
+
+
+def _sealed_name(request: Request) -> Hashable:
+    return ("sealed", request.bundles, *_request_key(request))
+
+
+def _private_name(request: Request, toolchain: Tools | None) -> Hashable:
+    # Tools that were exchanged make another object; their digest is enough, since nothing outlives the process.
+    return ("private", None if toolchain is None else _digest_of(toolchain), *_request_key(request))
+
+
+def _persistent_name(request: Request, key: ArtifactKey) -> Hashable:
+    return ("persistent", request.policy.root, request.policy.readonly, key.digest)
+
+
 def _sealed(request: Request) -> CompiledKernel | None:
     if not request.bundles:
         return None
-    name = ("sealed", request.bundles, *_request_key(request))
+    name = _sealed_name(request)
     known = _known(name)
     if known is not None:
         return known
@@ -88,9 +115,7 @@ def _sealed(request: Request) -> CompiledKernel | None:
 
 
 def _private(request: Request, toolchain: Tools | None) -> CompiledKernel:
-    # Tools that were exchanged make another object; their digest is enough, since nothing outlives the process.
-    tools = None if toolchain is None else _digest_of(toolchain)
-    name = ("private", tools, *_request_key(request))
+    name = _private_name(request, toolchain)
     return _known(name) or _in_flight(name, name, lambda: _build_privately(request))
 
 
@@ -108,8 +133,7 @@ def _digest_of(toolchain: Tools) -> str:
 
 
 def _persistent(request: Request, key: ArtifactKey, toolchain: Tools | None) -> CompiledKernel:
-    policy = request.policy
-    name = ("persistent", policy.root, policy.readonly, key.digest)
+    name = _persistent_name(request, key)
     return _known(name) or _in_flight(name, name, lambda: _from_store(request, key, toolchain))
 
 

@@ -14,6 +14,7 @@ from pypto.language.source import KernelSource, SourceClosure
 if TYPE_CHECKING:
     from pypto.build.specialize import Specialization
     from pypto.ir.nodes import Program
+    from pypto.jit.repeated import RepeatedCalls
     from pypto.runtime.compiled import CompiledKernel
     from pypto.runtime.config import RunConfig
 
@@ -27,12 +28,14 @@ class JITFunction(KernelSource):
     Attributes:
         latest_digest: the latest source closure and its digest, so that equal requests do not digest it again.
         specializations: those made already, by what of the samples selects them.
+        repeated: calls that were made already; ``None`` before the first.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function, FunctionKind.ORCHESTRATION)
         self.latest_digest: tuple[SourceClosure, str] | None = None
         self.specializations: dict[Hashable, Specialization] = {}
+        self.repeated: RepeatedCalls | None = None
 
     @functools.cached_property
     def signature(self) -> Signature:
@@ -94,12 +97,32 @@ class JITFunction(KernelSource):
         Raises:
             KernelRunError: the run failed. Otherwise as `warmup`.
         """
-        from pypto.jit.binding import bind_call
+        if named:
+            from pypto.jit.binding import bind_call
 
-        values = bind_call(self.signature, args, named)
-        kernel = self.compile(*values, config=config)
+            args = tuple(bind_call(self.signature, args, named))
+        repeated = self.repeated
+        if repeated is not None:
+            result = repeated.run(args, config)
+            if result is not repeated.UNKNOWN:
+                return result
+        return self._call(args, config)
+
+    def _call(self, args: tuple[Any, ...], config: RunConfig | None) -> object:
+        from pypto.jit.binding import bind_call
+        from pypto.jit.flow import obtain
+        from pypto.jit.repeated import RepeatedCalls
+        from pypto.jit.request import capture
+
+        values = bind_call(self.signature, args, {})
+        request = capture(self, values, {}, config)
+        kernel = obtain(request)
         _refuse_codegen_only(config)
-        return kernel(*values, config=config)
+        result = kernel(*values, config=config)
+        if self.repeated is None:
+            self.repeated = RepeatedCalls(self)
+        self.repeated.remember(request, kernel, args, values, config)
+        return result
 
 
 def _refuse_codegen_only(config: RunConfig | None) -> None:

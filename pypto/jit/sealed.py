@@ -39,6 +39,11 @@ def use_bundles(paths: Iterable[str | os.PathLike[str]] | None) -> None:
         _chosen = chosen
 
 
+def chosen_bundles() -> tuple[Path, ...] | None:
+    """What `use_bundles` chose last; ``None`` if the environment decides."""
+    return _chosen
+
+
 def bundle_paths() -> tuple[Path, ...]:
     """The bundles in force, in order."""
     with _lock:

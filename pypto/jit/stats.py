@@ -83,6 +83,15 @@ def count(counter: Counter, by: int = 1) -> None:
         _counters[counter] += by
 
 
+def count_object_hit(*, disabled: bool) -> None:
+    """Record a request that an object of this process answered."""
+    with _lock:
+        _counters["requests"] += 1
+        _counters["object_hits"] += 1
+        if disabled:
+            _counters["disabled_requests"] += 1
+
+
 def count_bypass(reason: str) -> None:
     """Record one bypass and its reason."""
     global _reason

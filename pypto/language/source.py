@@ -313,6 +313,16 @@ class MathFunction:
         return result
 
 
+# One object for each name, since equal requests are recognised by the identity of their values.
+_builtin = functools.cache(Builtin)
+_math_function = functools.cache(MathFunction)
+
+
+def is_namespace(value: object) -> bool:
+    """Whether a dotted name goes on into a value: into modules and enumerations."""
+    return isinstance(value, types.ModuleType) or (isinstance(value, type) and issubclass(value, enum.Enum))
+
+
 def _resolve(kernel: KernelSource, name: OutsideName) -> tuple[tuple[str, ...], Any]:
     """The longest part of a dotted name that names a value, and that value."""
     function = kernel.function
@@ -328,20 +338,18 @@ def _resolve(kernel: KernelSource, name: OutsideName) -> tuple[tuple[str, ...], 
     elif root in function.__globals__:
         value = function.__globals__[root]
     elif root in _BUILTINS:
-        return (root,), Builtin(root)
+        return (root,), _builtin(root)
     else:
         raise _undefined(kernel, name, root)
     length = 1
-    while length < len(name.path) and (
-        isinstance(value, types.ModuleType) or (isinstance(value, type) and issubclass(value, enum.Enum))
-    ):
+    while length < len(name.path) and is_namespace(value):
         attribute = name.path[length]
         try:
             found = getattr(value, attribute)
         except AttributeError:
             raise _no_member(kernel, name, length, value) from None
         if value is math and isinstance(found, types.BuiltinFunctionType):
-            found = MathFunction(attribute)
+            found = _math_function(attribute)
         value = found
         length += 1
     return name.path[:length], value

@@ -175,6 +175,9 @@ class LoadedKernel:
 class Orchestration:
     """A loaded orchestration with its loaded kernels, ready to run.
 
+    Attributes:
+        call: ``pypto_run`` itself, with references to a `RunRequest` and a `RunResult`; returns the status.
+
     Raises:
         ValueError: an object lacks a function, speaks another ABI or takes another number of parameters.
     """
@@ -186,8 +189,8 @@ class Orchestration:
         declared = _function(library, "pypto_parameter_count", ctypes.c_uint32)()
         if declared != parameter_count:
             raise ValueError(f"the orchestration takes {declared} parameters, the configuration says {parameter_count}")
-        self._run = _function(library, "pypto_run", ctypes.c_int32)
-        self._run.argtypes = [ctypes.POINTER(RunRequest), ctypes.POINTER(RunResult)]
+        self.call = _function(library, "pypto_run", ctypes.c_int32)
+        self.call.argtypes = [ctypes.POINTER(RunRequest), ctypes.POINTER(RunResult)]
         # Held so that the code stays loaded as long as this object lives.
         self._libraries = (library, *(kernel.library for kernel in kernels))
         self._kernels = (Kernel * len(kernels))(
@@ -221,7 +224,16 @@ class Orchestration:
             trace: `FLAG_TIMED` or `FLAG_TRACED` for a trace in ``trace_fd``.
             ring: run by ``tensormap_and_ringbuffer`` with these sizes; ``None`` for ``host_build_graph``.
         """
-        request = RunRequest(
+        request = self.request(arguments, threads=threads, ring=ring)
+        request.flags |= (FLAG_CHECKED if checked else 0) | trace
+        request.report_fd, request.trace_fd = report_fd, trace_fd
+        result = RunResult(struct_size=ctypes.sizeof(RunResult))
+        self.call(ctypes.byref(request), ctypes.byref(result))
+        return result
+
+    def request(self, arguments: ctypes.Array[Argument], *, threads: int = 0, ring: Ring | None = None) -> RunRequest:
+        """What `call` takes for a plain run; it holds ``arguments`` and the kernels' table, not the code."""
+        return RunRequest(
             struct_size=ctypes.sizeof(RunRequest),
             abi_version=RUNTIME_ABI,
             argument_count=len(arguments),
@@ -229,16 +241,13 @@ class Orchestration:
             arguments=arguments,
             kernels=self._kernels,
             threads=threads,
-            flags=(FLAG_CHECKED if checked else 0) | (0 if ring is None else FLAG_RING) | trace,
-            report_fd=report_fd,
-            trace_fd=trace_fd,
+            flags=0 if ring is None else FLAG_RING,
+            report_fd=-1,
+            trace_fd=-1,
             ring_task_window=0 if ring is None else ring.task_window,
             ring_dep_pool=0 if ring is None else ring.dep_pool,
             ring_heap=0 if ring is None else ring.heap,
         )
-        result = RunResult(struct_size=ctypes.sizeof(RunResult))
-        self._run(ctypes.byref(request), ctypes.byref(result))
-        return result
 
 
 def _function(library: ctypes.CDLL, name: str, result: type) -> ctypes._NamedFuncPointer:

@@ -101,6 +101,11 @@ def bind(entry: str, params: Sequence[Parameter], args: Sequence[object]) -> Bou
     return BoundArguments(tuple(args), c_arguments, tuple(arrays), tuple(owners))
 
 
+def scalar_bits(entry: str, param: Parameter, value: object) -> int:
+    """The bits of a number for the C interface; raises as `bind` does."""
+    return _Binder(entry).scalar(param, value)
+
+
 class _Binder:
     def __init__(self, entry: str) -> None:
         self._entry = entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,12 @@ from pypto.runtime.places import Locate, find_place
 from pypto.runtime.targets import TENSORMAP_AND_RINGBUFFER
 
 if TYPE_CHECKING:
-    from pypto.runtime.arguments import BoundArguments
     from pypto.runtime.diagnostics.trace import TimedRuns
     from pypto.runtime.diagnostics.writing import TracedRuns
+    from pypto.runtime.prepared import PreparedCall
+
+_PREPARED = 64
+"""Different calls that a program is prepared for."""
 
 
 class CompiledProgram:
@@ -63,6 +66,7 @@ class CompiledProgram:
         self.orchestration_names = (config.entry,)
         self._default = RunConfig(backend_type=self.backend_type, execution_mode=self.execution_mode)
         self._orchestration: abi.Orchestration | None = orchestration
+        self._prepared: dict[Hashable, PreparedCall] = {}
         self._binaries = binaries
         self._locate = locate
 
@@ -90,9 +94,21 @@ class CompiledProgram:
             KernelRunError: the orchestration or a task reported an error.
             SimulatorCheckError: the simulator stopped a task, or a run with ``sim_checks`` found a fault.
         """
+        from pypto.runtime.prepared import facts
+
+        name = facts(args)
+        if config is None and (prepared := self._prepared.get(name)) is not None:
+            frame = prepared.fill(args)
+            if frame is not None:
+                return prepared.run(frame, args)
         settings = self._settings(config)
-        runs = self._loaded()
-        return self._call(self._traced(runs, settings) if settings.wants_run_diagnostics else runs, args, settings)
+        runs = self.loaded()
+        result = self._call(self._traced(runs, settings) if settings.wants_run_diagnostics else runs, args, settings)
+        if config is None and len(self._prepared) < _PREPARED:
+            made = self.prepare(args)
+            if made is not None:
+                self._prepared[name] = made
+        return result
 
     def timed(self, *args: object, config: RunConfig | None = None) -> tuple[object, int]:
         """As a call; with its result the nanoseconds from the start of the orchestration to the end of the last task.
@@ -105,10 +121,15 @@ class CompiledProgram:
         settings = self._settings(config)
         if settings.sim_checks or settings.wants_run_diagnostics:
             raise ValueError(f"'{self.config.entry}': checked runs and runs with diagnostics are not worth timing")
-        with TimedRuns(self._loaded()) as runs:
+        with TimedRuns(self.loaded()) as runs:
             return self._call(runs, args, settings), runs.nanoseconds()
 
-    def _loaded(self) -> abi.Orchestration:
+    def loaded(self) -> abi.Orchestration:
+        """The loaded code.
+
+        Raises:
+            RuntimeError: it was released.
+        """
         orchestration = self._orchestration
         if orchestration is None:
             raise RuntimeError(f"'{self.config.entry}' was released; load it again to call it")
@@ -129,12 +150,28 @@ class CompiledProgram:
             result = runs.run(
                 bound.c_arguments, threads=settings.aicpu_thread_num or 0, ring=ring_of(self.config, settings)
             )
-        self._raise_for(result)
-        return self._returned(bound)
+        self.raise_for(result)
+        return self.returned(args)
+
+    def prepare(self, args: Sequence[object], config: RunConfig | None = None) -> PreparedCall | None:
+        """What runs calls like this one faster; ``None`` if there is nothing that does.
+
+        Raises:
+            TypeError, ValueError: as a call.
+        """
+        from pypto.runtime.arguments import bind
+        from pypto.runtime.prepared import PreparedCall, can_prepare
+
+        settings = self._settings(config)
+        bound = bind(self.config.entry, self.config.params, args)
+        if settings.sim_checks or settings.wants_run_diagnostics or not can_prepare(self, args):
+            return None
+        return PreparedCall(self, bound, settings.aicpu_thread_num or 0, ring_of(self.config, settings))
 
     def release(self) -> None:
         """Unload the binaries, once the calls in progress have ended. Later calls are a ``RuntimeError``."""
         self._orchestration = None
+        self._prepared.clear()
 
     def __repr__(self) -> str:
         return f"<CompiledProgram {self.config.entry}({', '.join(self.param_names)}) for {self.platform}>"
@@ -165,7 +202,8 @@ class CompiledProgram:
             )
         return config
 
-    def _raise_for(self, result: abi.RunResult) -> None:
+    def raise_for(self, result: abi.RunResult) -> None:
+        """Raise the error that the result of a run stands for, if it failed."""
         if result.status == abi.OK:
             return
         place = find_place(self.config, result.kernel_id, result.op, result.line, self._locate)
@@ -182,11 +220,12 @@ class CompiledProgram:
             f"{self.config.entry}: {message}", task=place.task, op=place.op, function=place.function, line=place.line
         )
 
-    def _returned(self, bound: BoundArguments) -> object:
-        outputs = tuple(bound.values[index] for index in self.config.returns)
-        if not outputs:
-            return None
-        return outputs[0] if len(outputs) == 1 else outputs
+    def returned(self, args: Sequence[object]) -> object:
+        """What a call with these arguments returns."""
+        returns = self.config.returns
+        if len(returns) == 1:
+            return args[returns[0]]
+        return tuple(args[index] for index in returns) or None
 
 
 def ring_of(config: KernelConfig, settings: RunConfig) -> abi.Ring | None:

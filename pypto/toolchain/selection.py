@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,40 @@ def current() -> Toolchain:
     return toolchain
 
 
+@dataclass(frozen=True)
+class Selected:
+    """The toolchain that `current` returns as long as `is_selected` says so."""
+
+    toolchain: Toolchain
+    chosen: Path | None
+    path: str
+    stamp: tuple[int, int, int]
+
+
+def selected() -> Selected | None:
+    """The toolchain in force and what tells that it is; ``None`` without one, or if this machine's tools are chosen."""
+    if is_host_chosen():
+        return None
+    chosen, path = _chosen, str(descriptor_path())
+    try:
+        toolchain = current()
+        at = os.stat(path)
+    except (OSError, ToolchainError):
+        return None
+    return Selected(toolchain, chosen, path, (at.st_ino, at.st_size, at.st_mtime_ns))
+
+
+def is_selected(selected: Selected) -> bool:
+    """Whether `current` still returns that toolchain, if environment and working directory are the same."""
+    if _chosen is not selected.chosen or _host_chosen:
+        return False
+    try:
+        at = os.stat(selected.path)
+    except OSError:
+        return False
+    return (at.st_ino, at.st_size, at.st_mtime_ns) == selected.stamp
+
+
 def descriptor_path() -> Path:
     """The descriptor file that `current` reads; it need not exist."""
     if _chosen is not None:
@@ -121,7 +156,7 @@ def descriptor_path() -> Path:
 
 def default_prefix() -> Path:
     """Where `install` puts the tools of the packaged lock: `<cache>/pypto/toolchains/<digest of lock and recipes>`."""
-    return cache_folder() / "pypto" / "toolchains" / _packaged_name()
+    return Path(os.path.join(cache_folder(), "pypto", "toolchains", _packaged_name()))
 
 
 @functools.lru_cache(maxsize=1)

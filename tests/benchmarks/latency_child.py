@@ -70,6 +70,7 @@ def _forget() -> None:
     request._environments._latest = None
     latency_kernel.scaled.latest_digest = None
     latency_kernel.scaled.specializations.clear()
+    latency_kernel.scaled.repeated = None
     hermetic._identities.clear()
     hermetic._cache = InstallationIdentityCache()
     package._read_package.cache_clear()
@@ -85,7 +86,7 @@ def _calls(function: Any, program: Any, config: Any) -> dict[str, float]:
     x = np.ones((16, 64), np.float32)
     out = np.zeros_like(x)
     bound = bind(program.config.entry, program.config.params, (x, 2.0, out))
-    run, arguments = program._orchestration.run, bound.c_arguments
+    run, arguments = program.loaded().run, bound.c_arguments
 
     def best(call: Any) -> float:
         times = []

@@ -202,7 +202,7 @@ def test_cfg_46_a_launch_is_not_told_of_the_cache(cache: Path, tmp_path: Path, m
     monkeypatch.setattr(abi.Orchestration, "run", run)
     x = np.zeros((16, 64), np.float32)
     program(x, 1.0, x.copy(), config=RunConfig(cache_config=CacheConfig(enabled=True, root=tmp_path / "none")))
-    assert launched == [{"threads": 0}]
+    assert launched == [{"threads": 0, "ring": None}]
     assert not (tmp_path / "none").exists()
 
 
