@@ -164,6 +164,17 @@ def test_memory_that_the_program_orders_itself(request: pytest.FixtureRequest, r
     out[:] = 0
     program(4, x, state, out, 3000, config=RunConfig(aicpu_thread_num=4))
     np.testing.assert_array_equal(out, np.full_like(x, 3000))
+    np.testing.assert_array_equal(state, np.full_like(x, 3001))
+
+
+@pytest.mark.parametrize("runtime", ["graph", "stream"])
+def test_tasks_that_only_run_if_a_number_says_so(request: pytest.FixtureRequest, runtime: str) -> None:
+    """The number is what a task before has written."""
+    program = request.getfixturevalue(runtime)
+    for value, runs in ((1, True), (0, False)):
+        x, state, out = tables()
+        program(8, x, state, out, value)
+        np.testing.assert_array_equal(out, x + 1 if runs else np.zeros_like(x))
 
 
 @pytest.mark.parametrize("window", [None, 1, 2])

@@ -10,8 +10,8 @@ static void orchestrate(pypto::Orchestrator& o) {
   const int64_t scenario = o.scalar<int64_t>(0), turns = o.scalar<int64_t>(4);
   const Tensor x = o.tensor(1), state = o.tensor(2), out = o.tensor(3);
   const int64_t rows = x.dim(0), columns = x.dim(1);
-  const auto add = [&](const Tensor& from, const Tensor& to, float value, int64_t after = -1) {
-    o.submit(kAdd).in(from).out(to).i64(rows).i64(columns).i64(from.stride(0)).i64(to.stride(0)).f32(value).after(after);
+  const auto add = [&](const Tensor& from, const Tensor& to, float value) {
+    o.submit(kAdd).in(from).out(to).i64(rows).i64(columns).i64(from.stride(0)).i64(to.stride(0)).f32(value);
   };
   switch (scenario) {
     case 0:  // each turn has a workspace of its own
@@ -46,9 +46,15 @@ static void orchestrate(pypto::Orchestrator& o) {
       o.submit(kMeet).out(out.untracked()).i64(columns).i64(2);
       o.submit(kMeet).out(out.untracked()).i64(columns).i64(2);
       return;
-    case 4:  // only the program orders these
-      for (int64_t i = 0; i < turns; ++i) add(out.untracked(), out.untracked(), 1, o.submitted());
+    case 4:  // only the program orders these: two groups, the tasks of one in order, the second group after the first
+    {
+      o.enter({}, true);
+      for (int64_t i = 0; i < turns; ++i) add(out.untracked(), out.untracked(), 1);
+      o.enter({o.leave()}, false);
+      add(out.untracked(), state.untracked(), 1);
+      o.leave();
       return;
+    }
     case 5:  // a failing task, and then far more tasks than fit in a window
       add(x, out, 1);
       o.submit(kFault).in(x).inout(state).in(x).i64(2).i64(0).f32(0).at(7);
@@ -66,6 +72,16 @@ static void orchestrate(pypto::Orchestrator& o) {
       }
       add(x, out, 2);
       return;
+    case 8:  // the first word of `state` is written by a task: 1.0 or 0.0 as a float, compared as a whole number
+    {
+      add(state, state, static_cast<float>(turns));
+      const Tensor word(state.data(), DType::INT32, 1, {1}, {1}, state.root());
+      o.enter({}, false);
+      o.when(word, pypto::Comparison::gt, 0);
+      add(x, out, 1);
+      o.leave();
+      return;
+    }
     default: o.fail("no such scenario");
   }
 }

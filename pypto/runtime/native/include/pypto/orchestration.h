@@ -55,12 +55,6 @@ class TaskBuilder {
     return *this;
   }
 
-  // A task that this one waits for, whatever they touch: what Orchestrator::submitted gave, or a negative number for none.
-  TaskBuilder& after(int64_t task) {
-    if (task >= 0) after_.push_back(task);
-    return *this;
-  }
-
  private:
   friend class Orchestrator;
   TaskBuilder(Orchestrator& orchestrator, const abi::Kernel& kernel)
@@ -79,7 +73,6 @@ class TaskBuilder {
   int exceptions_;
   Task task_;
   std::vector<Access> accesses_;
-  std::vector<int64_t> after_;
 };
 
 // The parameters, workspaces and tasks of one run.
@@ -159,8 +152,21 @@ class Orchestrator {
     return TaskBuilder(*this, *found->second);
   }
 
-  // The task that was submitted last, for TaskBuilder::after.
-  int64_t submitted() const { return submissions_ - 1; }
+  // Begins a group of tasks. Each task submitted before the matching `leave` waits for `after`, whatever they touch;
+  // in a `serial` group also for the group's previous task.
+  void enter(std::initializer_list<Tasks> after, bool serial) { groups_.push_back({submissions_, after, {}, serial}); }
+
+  // Tasks of the innermost group only run if this element, which the group waits for, fulfils the condition by then.
+  void when(const Tensor& element, Comparison comparison, int64_t number) {
+    groups_.back().gates.push_back({element, comparison, number});
+  }
+
+  // Ends the innermost group and gives its tasks.
+  Tasks leave() {
+    const Tasks tasks{groups_.back().begin, submissions_};
+    groups_.pop_back();
+    return tasks;
+  }
 
   // Whether tasks run while more of them are submitted.
   bool streams() const { return ring_.has_value(); }
@@ -196,7 +202,25 @@ class Orchestrator {
   const GuardedBuffers* guarded() const { return checked_ ? &guarded_ : nullptr; }
   Trace* traced() { return trace_ && trace_->wants_tasks() ? &*trace_ : nullptr; }
 
-  void submit(Task task, const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
+  struct Group {
+    int64_t begin;
+    std::vector<Tasks> after;
+    std::vector<Gate> gates;
+    bool serial;
+  };
+
+  void submit(Task task, std::vector<Access> accesses) {
+    std::vector<int64_t> after;
+    for (const Group& group : groups_) {
+      for (const Tasks& tasks : group.after)
+        for (int64_t before = tasks.begin; before < tasks.end; ++before) after.push_back(before);
+      if (group.serial && submissions_ > group.begin) after.push_back(submissions_ - 1);
+      for (const Gate& gate : group.gates) {
+        accesses.push_back({Region::of(gate.element), gate.element.root(), -1, false});
+        if (gate.element.owner() != nullptr) task.owners.push_back(gate.element.owner());
+        task.gates.push_back(gate);
+      }
+    }
     task.may_touch(accesses);
     ++submissions_;
     if (ring_)
@@ -313,6 +337,7 @@ class Orchestrator {
   std::vector<int32_t> roots_;  // by parameter; -1 for scalars
   int32_t next_root_ = 0;
   int64_t submissions_ = 0;
+  std::vector<Group> groups_;
   std::unordered_map<int32_t, const abi::Kernel*> kernels_;
   std::optional<Trace> trace_;
   Graph graph_;
@@ -322,7 +347,7 @@ class Orchestrator {
 inline TaskBuilder::~TaskBuilder() noexcept(false) {
   // An argument that threw leaves nothing to submit.
   if (std::uncaught_exceptions() != exceptions_) return;
-  orchestrator_.submit(std::move(task_), accesses_, after_);
+  orchestrator_.submit(std::move(task_), std::move(accesses_));
 }
 
 namespace detail {

@@ -21,8 +21,37 @@ namespace pypto {
 struct Access {
   Region region;
   int32_t root;
-  int32_t argument;  // position among the task's arguments
+  int32_t argument;  // position among the task's arguments, -1 for what only its gate reads
   bool writes;
+};
+
+// Tasks that were submitted one after the other: submission indices from `begin` to before `end`.
+struct Tasks {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+enum class Comparison { eq, ne, lt, le, gt, ge };
+
+// A task only runs if this holds when everything it waits for is over.
+struct Gate {
+  Tensor element;  // one element of a dtype of whole numbers
+  Comparison comparison;
+  int64_t number;
+
+  bool holds() const {
+    Tensor::Extents first{};
+    const int64_t value = element.element<int64_t>(first);
+    switch (comparison) {
+      case Comparison::eq: return value == number;
+      case Comparison::ne: return value != number;
+      case Comparison::lt: return value < number;
+      case Comparison::le: return value <= number;
+      case Comparison::gt: return value > number;
+      case Comparison::ge: return value >= number;
+    }
+    return true;
+  }
 };
 
 struct Task {
@@ -30,6 +59,7 @@ struct Task {
   int32_t line = 0;
   std::vector<int64_t> slots;
   std::vector<abi::Span> spans;
+  std::vector<Gate> gates;
   std::vector<Tensor::Owner> owners;  // keep workspaces until the task is over
   std::vector<int64_t> successors;    // submission indices
   int32_t waits_for = 0;  // number of tasks that have this one as successor
@@ -37,8 +67,9 @@ struct Task {
   void may_touch(const std::vector<Access>& accesses) {
     spans.reserve(accesses.size());
     for (const Access& access : accesses)
-      spans.push_back({static_cast<uint64_t>(access.region.begin), static_cast<uint64_t>(access.region.end),
-                       access.argument, access.writes ? 1 : 0});
+      if (access.argument >= 0)
+        spans.push_back({static_cast<uint64_t>(access.region.begin), static_cast<uint64_t>(access.region.end),
+                         access.argument, access.writes ? 1 : 0});
   }
 };
 
@@ -56,6 +87,10 @@ struct Failure {
 // (checked mode), or nullptr.
 inline std::optional<Failure> run_task(Task& task, int32_t index, const GuardedBuffers* guarded) {
   const abi::Kernel& kernel = *task.kernel;
+  if (!std::all_of(task.gates.begin(), task.gates.end(), [](const Gate& gate) { return gate.holds(); })) {
+    task.owners.clear();
+    return std::nullopt;
+  }
   checks::current = {&kernel, index, task.line};
   std::optional<Failure> failure;
   const auto failed = [&](abi::Status status, int32_t op, const char* message) {

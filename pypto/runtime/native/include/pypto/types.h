@@ -185,9 +185,16 @@ class Tensor {
   template <class T>
   T element(std::initializer_list<int64_t> indices) const {
     if (static_cast<int>(indices.size()) != rank_) throw Error("an element needs one index per axis");
+    Extents all{};
+    std::copy(indices.begin(), indices.end(), all.begin());
+    return element<T>(all);
+  }
+
+  template <class T>
+  T element(const Extents& indices) const {
     int64_t place = 0;
     for (int axis = 0; axis < rank_; ++axis) {
-      const int64_t index = indices.begin()[axis];
+      const int64_t index = indices[static_cast<size_t>(axis)];
       if (index < 0 || index >= shape_[axis])
         throw Error("pl.read of element " + std::to_string(index) + " of an axis of length " +
                     std::to_string(shape_[axis]));
