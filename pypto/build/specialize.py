@@ -153,7 +153,7 @@ def _parameter(
     if sample is None:
         raise SampleError(
             f"parameter {declared.name!r} of {entry} has no shape in its annotation: pass a sample tensor, "
-            f"TensorSpec(shape=[...], dtype=...), or annotate it as pl.Tensor[[...], pl.FP32]"
+            f"TensorSpec({declared.name!r}, [64, 64], pl.FP32), or annotate it as pl.Tensor[[...], pl.FP32]"
         )
     if declared.dtype is not None and sample.dtype != declared.dtype:
         raise SampleError(f"argument {declared.name!r} of {entry} is {declared.dtype} by its annotation, got {sample}")

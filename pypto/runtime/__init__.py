@@ -9,22 +9,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pypto.runtime.benchmarking import BenchmarkResult as BenchmarkResult
+    from pypto.runtime.benchmarking import benchmark as benchmark
     from pypto.runtime.config import BackendType as BackendType
     from pypto.runtime.config import ExecutionMode as ExecutionMode
     from pypto.runtime.config import MemoryPlanner as MemoryPlanner
     from pypto.runtime.config import OptimizationStrategy as OptimizationStrategy
     from pypto.runtime.config import RunConfig as RunConfig
     from pypto.runtime.config import RuntimeKind as RuntimeKind
+    from pypto.runtime.device_tensor import DeviceTensor as DeviceTensor
     from pypto.runtime.errors import DeviceUnavailable as DeviceUnavailable
     from pypto.runtime.errors import KernelRunError as KernelRunError
     from pypto.runtime.errors import LoadError as LoadError
     from pypto.runtime.errors import SimulatorCheckError as SimulatorCheckError
     from pypto.runtime.kernel_compiler import KernelCompiler as KernelCompiler
     from pypto.runtime.program import CompiledProgram as CompiledProgram
+    from pypto.runtime.specs import ScalarSpec as ScalarSpec
+    from pypto.runtime.specs import TensorSpec as TensorSpec
+    from pypto.runtime.worker import ChipWorker as ChipWorker
 
 _HOMES = {
     "BackendType": "config",
+    "BenchmarkResult": "benchmarking",
+    "ChipWorker": "worker",
     "CompiledProgram": "program",
+    "DeviceTensor": "device_tensor",
     "DeviceUnavailable": "errors",
     "ExecutionMode": "config",
     "KernelCompiler": "kernel_compiler",
@@ -34,12 +43,18 @@ _HOMES = {
     "OptimizationStrategy": "config",
     "RunConfig": "config",
     "RuntimeKind": "config",
+    "ScalarSpec": "specs",
     "SimulatorCheckError": "errors",
+    "TensorSpec": "specs",
+    "benchmark": "benchmarking",
 }
 
 __all__ = [
     "BackendType",
+    "BenchmarkResult",
+    "ChipWorker",
     "CompiledProgram",
+    "DeviceTensor",
     "DeviceUnavailable",
     "ExecutionMode",
     "KernelCompiler",
@@ -49,7 +64,10 @@ __all__ = [
     "OptimizationStrategy",
     "RunConfig",
     "RuntimeKind",
+    "ScalarSpec",
     "SimulatorCheckError",
+    "TensorSpec",
+    "benchmark",
 ]
 
 
