@@ -14,7 +14,7 @@ from pypto.codegen.tiles import Frame, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
 from pypto.ir.ops.registry import definition
-from pypto.ir.types import TileType
+from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import same_value
 
 # Operations that read each element before they write the same element, so that result and source may be one buffer.
@@ -191,10 +191,12 @@ class _Planner:
             self._conflict(result, live)
             live.discard(result)
             if found.inplace is not None:
-                self.affinities.append((result, self._root(op.operands[found.inplace]), op, _Wish.NEEDED))
+                copied = _tile_type(result).memory is MemorySpace.Vec
+                wish = _Wish.COPY if copied else _Wish.NEEDED
+                self.affinities.append((result, self._root(op.operands[found.inplace]), op, wish))
                 others = [s for i, s in enumerate(op.operands) if i != found.inplace and is_tile(s)]
                 self._conflict(result, {self._root(s) for s in others})
-            elif op.name not in _ELEMENTWISE or (found.lowering is not None and len(found.lowering) > 1):
+            elif op.name not in _ELEMENTWISE or (isinstance(found.lowering, tuple) and len(found.lowering) > 1):
                 self._conflict(result, set(sources))
             else:
                 self.affinities += [(result, source, op, _Wish.SPACE) for source in reversed(sources)]

@@ -15,7 +15,7 @@ from pypto.codegen.text import KernelText, Tile
 from pypto.codegen.tile_ops import TileOps, Values, fills
 from pypto.codegen.tiles import CPP_NAMES, Frame, element_name, vector_line
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import Block, Function, Op, Value
+from pypto.ir.nodes import Block, CoreType, Function, Op, Value
 from pypto.ir.types import BF16, BOOL, FP16, FP32, INDEX, INT16, DType, ScalarType, TensorType, TileType
 
 # What ptoas calls a backend, by one of its chips; the default is A2/A3, also for a name that it does not know.
@@ -33,6 +33,7 @@ class Kernel:
         repairs: plan for `pypto.toolchain.repair`.
         ops: for each noted operation its name, function, line and column.
         arguments: what a task of this kernel is given.
+        templates: whether it calls one of our own function templates.
     """
 
     pto: str
@@ -41,6 +42,7 @@ class Kernel:
     repairs: dict[str, Any]
     ops: list[dict[str, Any]]
     arguments: TaskArguments
+    templates: bool = False
 
 
 def print_kernel(function: Function, backend_type: str = "Ascend910B") -> Kernel:
@@ -86,7 +88,8 @@ class _Printer:
             "constructs": [c.encoded() for c in self.text.side.constructs],
             "calls": self.text.calls,
         }
-        return Kernel(pto, symbol, tuple(self.text.side.slots), repairs, self.text.ops, self.arguments)
+        slots = tuple(self.text.side.slots)
+        return Kernel(pto, symbol, slots, repairs, self.text.ops, self.arguments, self.text.templates)
 
     def used_elements(self) -> set[DType]:
         tiles = (v.type for op in self.function.body.walk() for v in op.results)
@@ -123,6 +126,9 @@ class _Printer:
             self.copies(self.plan.at_end.get(block), op)
         elif op.name == "tensor.dim":
             self.values.numbers[op.result] = windows[op.operands[0]].length(op.attrs["axis"])
+        elif op.name == "tensor.read":
+            self.note(op)
+            self.tile_ops.read_tensor(op, self.function.core is CoreType.AIC)
         elif op.name == "tensor.view":
             rank = op.attrs["rank"]
             numbers = [self.number(v) for v in op.operands[1:]]
@@ -152,6 +158,7 @@ class _Printer:
             return True
         return any(
             (op.name.startswith("tile.") and (op.name != "tile.create" or fills(op)))
+            or op.name == "tensor.read"
             or any(self.has_calls(region) for region in op.regions)
             for op in block.ops
         )

@@ -29,7 +29,8 @@ class Leaf:
     """A number that stands in a variable.
 
     Attributes:
-        kind: ``arg`` (argument slot of the task), ``loop`` (variable of a loop), ``state`` (value that a loop carries).
+        kind: ``arg`` (argument slot of the task), ``loop`` (variable of a loop), ``state`` (value that a loop carries),
+            ``read`` (element of memory).
         index: which one.
         loop: for ``loop`` and ``state``: the number of the loop it belongs to.
         after: for ``state``: the value when the loop has ended, instead of the one during a turn.

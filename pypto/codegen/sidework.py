@@ -26,11 +26,14 @@ class Construct:
     Attributes:
         depth: number of loops and branches around it.
         before, begin, end, after: statements in front of it, at the start and end of a loop's turn, and behind it.
+        opened, closed: where it begins and ends, in the order in which the text was written.
     """
 
     kind: str
     number: int
     parent: Construct | None
+    opened: int = 0
+    closed: int = 0
     before: list[str] = field(default_factory=list)
     begin: list[str] = field(default_factory=list)
     end: list[str] = field(default_factory=list)
@@ -50,6 +53,32 @@ class Construct:
             "end": self.end,
             "after": self.after,
         }
+
+
+@dataclass(eq=False)
+class Read:
+    """A place where an element of memory becomes a number.
+
+    Attributes:
+        slot: the argument that holds it.
+        parent: the loop or branch it stands in.
+        place: where it stands, in the order in which the text was written.
+        after: statements behind it.
+    """
+
+    slot: int
+    parent: Construct | None
+    place: int
+    after: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Anchor:
+    """A place for statements: the list they go to, its name among all, and its position in the text."""
+
+    statements: list[str]
+    name: str
+    place: int
 
 
 @dataclass(frozen=True)
@@ -86,6 +115,8 @@ class SideWork:
         self.slots: list[Slot] = []
         self.constructs: list[Construct] = []
         self.current: Construct | None = None
+        self.reads: dict[int, Read] = {}
+        self._place = 0
         self._known: dict[tuple[Expr, str, str, str], int] = {}
 
     def slot(self, expr: Expr, dialect: str, cpp: str | None = None) -> int:
@@ -105,19 +136,24 @@ class SideWork:
                 text = scalars.text(expr, lambda leaf: f"a{leaf.index}")
                 self._known[key] = self._add(Slot(dialect, cpp, converted(text, expr.dtype, cpp, dialect)))
             return self._known[key]
-        construct, place = self._anchor(expr)
-        key = (expr, dialect, cpp, f"{construct.number} {place}")
+        anchor = self._anchor(expr)
+        key = (expr, dialect, cpp, anchor.name)
         if key not in self._known:
             self._known[key] = index = self._add(Slot(dialect, cpp, "{}"))
-            statements = construct.begin if place == "begin" else construct.after
             text = self.text(expr)
-            statements.append(f"$a{index} = {converted(text, expr.dtype, cpp, dialect)};")
+            anchor.statements.append(f"$a{index} = {converted(text, expr.dtype, cpp, dialect)};")
         return self._known[key]
 
     def state(self, dtype: DType) -> int:
         """A new slot for a number that a loop carries."""
         cpp = scalars.cpp_type(dtype)
         return self._add(Slot(_WIDE[cpp], cpp, "{}"))
+
+    def read(self, dtype: DType) -> Read:
+        """A new slot for a number that is read from memory at this point of the text."""
+        slot = self.state(dtype)
+        self.reads[slot] = Read(slot, self.current, self._next())
+        return self.reads[slot]
 
     def text(self, expr: Expr) -> str:
         """C++ text of ``expr`` inside the kernel."""
@@ -134,7 +170,7 @@ class SideWork:
 
     def open(self, kind: str) -> Construct:
         """A new construct inside the current one."""
-        made = Construct(kind, len(self.constructs), self.current)
+        made = Construct(kind, len(self.constructs), self.current, self._next())
         self.constructs.append(made)
         self.current = made
         return made
@@ -142,35 +178,45 @@ class SideWork:
     def close(self, construct: Construct) -> None:
         """The construct's text is complete."""
         self.current = construct.parent
+        construct.closed = self._next()
+
+    def _next(self) -> int:
+        self._place += 1
+        return self._place
 
     def _add(self, slot: Slot) -> int:
         self.slots.append(slot)
         return self.tensors + len(self.slots) - 1
 
-    def _anchor(self, expr: Expr) -> tuple[Construct, str]:
+    def _anchor(self, expr: Expr) -> _Anchor:
         """The latest place among those from which the expression's variables hold their values."""
-        around: list[Construct] = []
+        around: list[Construct | None] = [None]
         construct = self.current
         while construct is not None:
             around.append(construct)
             construct = construct.parent
-        best: tuple[int, int, Construct, str] | None = None
-        for leaf in leaves(expr):
-            if leaf.kind == "arg":
-                continue
-            place = self.constructs[leaf.loop]
-            if leaf.after or place not in around:
-                # Behind the loop, or behind the outermost branch that the loop stands in and that has ended.
-                while place.parent is not None and place.parent not in around:
-                    place = place.parent
-                candidate = (place.depth, 1 + place.number, place, "after")
-            else:
-                candidate = (place.depth + 1, 0, place, "begin")
-            if best is None or candidate[:2] > best[:2]:
-                best = candidate
-        if best is None:
+        places = [self._since(leaf, around) for leaf in leaves(expr) if leaf.kind != "arg"]
+        if not places:
             raise ValueError("an expression without variables has no place")
-        return best[2], best[3]
+        return max(places, key=lambda anchor: anchor.place)
+
+    def _since(self, leaf: Leaf, around: list[Construct | None]) -> _Anchor:
+        """From where a variable holds its value; ``around`` are the loops and branches around the current point."""
+        if leaf.kind == "read":
+            read = self.reads[leaf.index]
+            if read.parent in around:
+                return _Anchor(read.after, f"read {read.slot}", read.place)
+            construct = read.parent
+        else:
+            construct = self.constructs[leaf.loop]
+            if not leaf.after and construct in around:
+                return _Anchor(construct.begin, f"{construct.number} begin", construct.opened)
+        # Behind the loop, or behind the outermost branch that it stands in and that has ended.
+        while construct is not None and construct.parent not in around:
+            construct = construct.parent
+        if construct is None:
+            raise ValueError("a variable belongs to no loop or branch")
+        return _Anchor(construct.after, f"{construct.number} after", construct.closed)
 
 
 CPP_TYPES = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from pypto.codegen import scalars
 from pypto.codegen.scalars import Const, Expr, Leaf
-from pypto.codegen.sidework import SideWork, is_invariant, leaves
+from pypto.codegen.sidework import Read, SideWork, is_invariant, leaves
 from pypto.codegen.tiles import CPP_NAMES, Frame, element_name
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Loc, Op
@@ -46,6 +46,7 @@ class KernelText:
         ops: the operations that are noted at run time.
         constants: SSA names of constants, by their text.
         base_lines: lines in front of all others, behind the constants.
+        templates: whether one of our own function templates is called.
     """
 
     def __init__(self, tensors: int) -> None:
@@ -58,6 +59,7 @@ class KernelText:
         self.indent = 2
         self._counter = 0
         self._op_number = -1
+        self.templates = False
         self._pending: list[tuple[str, str]] = []
 
     def print(self, symbol: str, tensors: Sequence[str], device_spec: str | None) -> str:
@@ -110,7 +112,7 @@ class KernelText:
                 right = Const(-int(right.value), INDEX)
             elif expr.op not in ("add", "mul"):
                 return self._slot(expr)
-            if all(leaf.kind != "state" for leaf in leaves(expr)):
+            if all(leaf.kind not in ("state", "read") for leaf in leaves(expr)):
                 a, b = self.index(left, op), self.index(right, op)
                 name = self.fresh("n")
                 self.line(f"{name} = arith.{'muli' if expr.op == 'mul' else 'addi'} {a}, {b} : index")
@@ -180,6 +182,54 @@ class KernelText:
             entry["require"] = [list(pair) for pair in self._pending]
             self._pending = []
         self.calls.append(entry)
+
+    def template(
+        self,
+        name: str,
+        outs: Sequence[Tile],
+        kept: Sequence[Tile],
+        arguments: Sequence[Tile | str],
+        read: Read | None = None,
+    ) -> None:
+        """A call of one of our own function templates: ``name(outs..., arguments...)``.
+
+        ptoas is shown reshapes of each source into each result, which it takes for any tiles and which keep all of
+        them in memory; the repair step takes the tiles' names from them and prints the call instead.
+
+        Args:
+            kept: tiles that the call reads besides those among its arguments: results that it updates.
+            arguments: tiles, and C++ text with ``$aN`` and ``$lN`` as in :mod:`pypto.codegen.sidework`.
+            read: takes what the call returns.
+        """
+        sources = {tile.name: tile for tile in (*kept, *(a for a in arguments if isinstance(a, Tile)))}
+        pairs: list[tuple[Tile | None, Tile]] = [(source, out) for source in sources.values() for out in outs]
+        names: dict[str, str] = {}
+        entry: dict[str, Any] = {}
+        for number, (source, out) in enumerate(pairs or [(None, out) for out in outs]):
+            names.setdefault(out.name, f"$p{number}.0")
+            if source is None:
+                self._fill_any(out)
+            else:
+                names.setdefault(source.name, f"$p{number}.1")
+                self.line(f"pto.treshape ins({source.typed}) outs({out.typed})")
+            entry = {"op": self._op_number, "call": "TEXPANDS" if source is None else "TRESHAPE", "held": True}
+            self.calls.append(entry)
+        del entry["held"]
+        shown = [names[a.name] if isinstance(a, Tile) else a for a in arguments]
+        entry["statement"] = f"pypto::tiles::{name}({', '.join([*(names[t.name] for t in outs), *shown])});"
+        if self._pending:
+            entry["require"] = [list(pair) for pair in self._pending]
+            self._pending = []
+        if read is not None:
+            entry["statement"] = f"$a{read.slot} = {entry['statement']}"
+            entry["after"] = read.after
+        self.templates = True
+
+    def _fill_any(self, tile: Tile) -> None:
+        element = tile.frame.dtype
+        zero = Const(0.0 if element.is_float else 0, element)
+        name, type = self.tile_scalar(zero, element, element, None)
+        self.line(f"pto.texpands ins({name} : {type}) outs({tile.typed})")
 
     def copy(self, target: Tile, source: Tile, op: Op) -> None:
         """Copy between tiles of equal storage and valid sizes.

@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pypto.codegen.buffers import Buffer, BufferPlan, is_tile
-from pypto.codegen.scalars import Const, Expr, binary
+from pypto.codegen.scalars import Const, Expr, Leaf, binary
 from pypto.codegen.tensors import TaskArguments, TensorWindow
 from pypto.codegen.text import KernelText, Tile
-from pypto.codegen.tiles import element_name
+from pypto.codegen.tiles import Frame, element_name
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
-from pypto.ir.ops.lowering import Form, Instruction
+from pypto.ir.ops.lowering import ByElement, Form, Instruction, Lowering, Template
 from pypto.ir.ops.registry import definition
-from pypto.ir.types import INDEX, DType, MemorySpace, TileType, Valid
+from pypto.ir.types import FP32, INDEX, DType, MemorySpace, ScalarType, TileType, Valid
 
 _ZERO, _ONE = Const(0, INDEX), Const(1, INDEX)
+# Where ptoas is shown that a read of an element puts something.
+_SCRATCH = Frame(MemorySpace.Vec, FP32, 1, 8)
+_MATRIX_SCRATCH = Frame(MemorySpace.Acc, FP32, 16, 16)
 _ROUND_MODES = {"none": "RINT", "rint": "RINT", "round": "ROUND", "floor": "FLOOR", "ceil": "CEIL", "trunc": "TRUNC"}
 
 
@@ -60,6 +63,9 @@ class TileOps:
             "tile.reshape": self._reshape,
             "tile.set_validshape": self._set_validshape,
             "tile.transpose": self._transpose,
+            "tile.read": self._read_element,
+            "tile.mgather": self._mgather,
+            "tile.mscatter": self._mscatter,
         }
 
     def write(self, op: Op) -> None:
@@ -69,14 +75,22 @@ class TileOps:
             IRError: it has no lowering, or not for these types.
         """
         found = definition(op.name)
-        if op.name in ("tile.create", "tile.full", "tile.load", "tile.slice", "tile.set_validshape"):
+        if op.name in _SIZED:
             self._require_valid(op)
         if op.name in self._special:
             self._special[op.name](op)
         elif found.lowering is not None:
-            self._instructions(op, found.lowering)
+            self._lowered(op, found.lowering)
         else:
             raise IRError(f"not supported: {found.label} has no lowering yet", op.loc)
+
+    def _lowered(self, op: Op, lowering: Lowering) -> None:
+        if isinstance(lowering, ByElement):
+            lowering = lowering.chosen(tile_type(op.operands[0]).dtype, tile_type(op.result).dtype)
+        if isinstance(lowering, Template):
+            self._template(op, lowering)
+        else:
+            self._instructions(op, lowering)
 
     def length(self, valid: Valid) -> Expr:
         """A valid length as an expression."""
@@ -108,6 +122,83 @@ class TileOps:
                 self._as_row(op, instruction, target, tiles, names)
             else:
                 self._instruction(op, instruction, target, tiles, names)
+
+    def _template(self, op: Op, template: Template) -> None:
+        """A call of one of our own templates; what the result is an update of is copied into it before."""
+        known = definition(op.name)
+        results = [self.values.tile(r) for r in op.results]
+        operands = {o.name: v for o, v in zip(known.operands, op.operands, strict=False)}
+        tiles: list[Tile] = []
+        arguments: list[Tile | str] = []
+        if known.inplace is not None:
+            source = self.values.tile(op.operands[known.inplace])
+            if source.name != results[0].name:
+                self.text.copy(results[0], source, op)
+            tiles.append(results[0])
+        for name in template.ins:
+            base, _, side = name.partition(".")
+            if side:
+                rows, cols = tile_type(op.results[0] if base == "result" else operands[base]).shape
+                arguments.append(str(rows if side == "rows" else cols))
+            elif base not in operands:
+                arguments.append(str(int(op.attrs.get(base, 0))))
+            elif known.operands[-1].variadic and base == known.operands[-1].name:
+                arguments += [self.values.tile(v) for v in op.operands[len(known.operands) - 1 :]]
+            elif is_tile(operands[base]):
+                arguments.append(self.values.tile(operands[base]))
+            else:
+                arguments.append(self.number(operands[base]))
+        self.text.template(template.name.format(**op.attrs), results, tiles, arguments)
+
+    def number(self, value: Value) -> str:
+        """C++ text of a number."""
+        return self.text.side.text(self.values.numbers[value])
+
+    def _read_element(self, op: Op) -> None:
+        """An element of a tile as a number; ptoas is shown a reshape into a tile that nobody uses."""
+        source, row, col = op.operands
+        unused = self.text.allocate(_SCRATCH, (_SCRATCH.rows, _SCRATCH.cols), self.values.numbers, "u")
+        arguments: list[Tile | str] = [self.values.tile(source), self.number(row), self.number(col)]
+        self._read(op, "read", unused, arguments)
+
+    def read_tensor(self, op: Op, on_matrix_core: bool) -> None:
+        """An element of a tensor as a number."""
+        window, indices = self.values.windows[op.operands[0]], [self.values.numbers[v] for v in op.operands[1:]]
+        starts = [_ZERO] * window.hidden + indices
+        message = f"pl.read reads outside of {self.values.names[window.param]}"
+        for start, dim in zip(starts, window.dims, strict=True):
+            self.text.require(_ZERO, start, binary("sub", dim, _ONE), message)
+        frame = _MATRIX_SCRATCH if on_matrix_core else _SCRATCH
+        unused = self.text.allocate(frame, (frame.rows, frame.cols), self.values.numbers, "u")
+        self._read(op, "read_memory", unused, [f"$a{window.param}", self.text.side.text(_flat(window, starts))])
+
+    def _read(self, op: Op, template: str, unused: Tile, arguments: Sequence[Tile | str]) -> None:
+        type = op.result.type
+        if not isinstance(type, ScalarType):
+            raise TypeError(f"{op.name} must give a number")
+        read = self.text.side.read(type.dtype)
+        self.text.template(template, [unused], [], arguments, read)
+        self.values.numbers[op.result] = Leaf("read", read.slot, type.dtype)
+
+    def _mgather(self, op: Op) -> None:
+        """Elements or rows of a tensor at the positions that a tile names."""
+        name = "gather_memory_rows" if op.attrs["rows"] else "gather_memory"
+        memory, index = self._matrix(op, op.operands[0]), self.values.tile(op.operands[1])
+        arguments: list[Tile | str] = [index, *memory, str(op.attrs["outside"])]
+        self.text.template(name, [self.values.tile(op.result)], [], arguments)
+
+    def _mscatter(self, op: Op) -> None:
+        """Elements of a tile into a tensor; the source takes the place of a result."""
+        source, index = (self.values.tile(v) for v in op.operands[:2])
+        self.text.template("scatter_memory", [source], [source], [index, *self._matrix(op, op.operands[2])])
+
+    def _matrix(self, op: Op, tensor: Value) -> list[str]:
+        """First element, rows, elements between rows, and columns of a tensor."""
+        window = self.values.windows[tensor]
+        dims = [window.length(axis) for axis in range(len(window.dims) - window.hidden)]
+        start = _flat(window, [_ZERO] * len(window.dims))
+        rows, stride = (dims[-2], window.strides[-2]) if len(dims) > 1 else (_ONE, dims[-1])
+        return [f"$a{window.param} + {self.text.side.text(start)}", *map(self.text.side.text, (rows, stride, dims[-1]))]
 
     def _as_row(
         self, op: Op, instruction: Instruction, target: Tile, tiles: dict[str, Tile], names: dict[str, Value]
@@ -174,7 +265,9 @@ class TileOps:
 
     def _store(self, op: Op) -> None:
         source = self.values.tile(op.operands[0])
-        self.text.call("tstore", source.typed, self._window(op, op.operands[1], op.operands[2:], source, False))
+        added = op.attrs.get("atomic", "none") == "add"
+        target = self._window(op, op.operands[1], op.operands[2:], source, False)
+        self.text.call("tstore", source.typed, target, name="pypto::bounds::add" if added else None)
 
     def _window(self, op: Op, tensor: Value, offsets: Sequence[Value], tile: Tile, transposed: bool) -> str:
         """A view of global memory that has exactly the valid sizes of a tile; checked to lie inside its tensor."""
@@ -274,6 +367,32 @@ class TileOps:
         # ptoas has no transposition that works, and takes any shapes in a reshape.
         target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
         self.text.call("treshape", source.typed, target.typed, name="PYPTO_TRANSPOSE")
+
+
+# Operations whose valid lengths are arguments of the call.
+_SIZED = frozenset(
+    f"tile.{name}"
+    for name in (
+        "create",
+        "full",
+        "load",
+        "slice",
+        "set_validshape",
+        "fillpad_expand",
+        "tri",
+        "random",
+        "ci",
+        "mgather",
+    )
+)
+
+
+def _flat(window: TensorWindow, starts: Sequence[Expr]) -> Expr:
+    """How many elements an index lies behind the first element of its parameter."""
+    flat: Expr = _ZERO
+    for offset, start, stride in zip(window.offsets, starts, window.strides, strict=True):
+        flat = binary("add", flat, binary("mul", binary("add", offset, start), stride))
+    return flat
 
 
 def fills(op: Op) -> bool:

@@ -115,9 +115,10 @@ class Builder:
         type = TileType(shape, _tensor_type(tensor).dtype, memory, valid or shape)
         return self.value("tile.load", (tensor, *map(self.index, offsets)), hint, (type,), transposed=transposed)
 
-    def store(self, tile: Value, tensor: Value, offsets: Sequence[int | Value]) -> Op:
-        """Write a tile's valid part into a tensor."""
-        return self.op("tile.store", (tile, tensor, *map(self.index, offsets)))
+    def store(self, tile: Value, tensor: Value, offsets: Sequence[int | Value], atomic: str = "none") -> Op:
+        """Write a tile's valid part into a tensor; ``atomic``: ``none``, or ``add`` to what it holds."""
+        attrs = {} if atomic == "none" else {"atomic": atomic}
+        return self.op("tile.store", (tile, tensor, *map(self.index, offsets)), attrs)
 
     def full(self, shape: tuple[int, int], dtype: DType, value: float | Value, hint: str = "tile") -> Value:
         """A tile filled with one number."""

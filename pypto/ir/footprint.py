@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pypto.ir.errors import IRError
 from pypto.ir.limits import ALIGNMENT, capacity
 from pypto.ir.nodes import Block, Function, Loc, Op, Value
+from pypto.ir.ops.registry import definition
 from pypto.ir.rewrite import last_op
 from pypto.ir.types import MemorySpace, TileType
 
@@ -76,7 +77,7 @@ class _Lifetimes:
                 self.use(result)
         elif op.name != "scf.yield":
             for index, result in enumerate(op.results):
-                if index == 0 and op.name in _IN_PLACE:
+                if index == 0 and (op.name in _IN_PLACE or definition(op.name).inplace == 0):
                     self.share(result, op.operands[0])
                 self.define(result, op.loc)
 
@@ -101,7 +102,7 @@ class _Lifetimes:
             self.use(result)
 
 
-_IN_PLACE = frozenset({"tile.matmul_acc", "tile.set_validshape", "tile.reshape"})
+_IN_PLACE = frozenset({"tile.set_validshape", "tile.reshape"})
 
 
 def check_footprint(function: Function, backend_type: str) -> None:

@@ -86,6 +86,18 @@ class PadValue(enum.Enum):
     min = "min"
 
 
+class MaskPattern(enum.Enum):
+    """Which elements of each group are chosen; the first one of a group is the last digit."""
+
+    P0101 = 1
+    P1010 = 2
+    P0001 = 3
+    P0010 = 4
+    P0100 = 5
+    P1000 = 6
+    P1111 = 7
+
+
 class AtomicType(enum.Enum):
     """How a store combines with what its tensor holds."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pypto.ir.effects import tensor_written
 from pypto.ir.errors import IRError, TileShapeError
 from pypto.ir.footprint import check_footprint
 from pypto.ir.handles import Handles
@@ -55,8 +56,9 @@ class _Verifier:
         handles = Handles(self.function.body)
         for op in self.function.body.walk():
             stored: list[Value] = []
-            if op.name == "tile.store":
-                stored = [op.operands[1]]
+            target = tensor_written(op)
+            if target is not None:
+                stored = [target]
             elif op.name == "func.call":
                 callee = self.program.functions[op.attrs["callee"]]
                 pairs = zip(callee.params, op.operands, strict=True)
@@ -99,6 +101,8 @@ class _Verifier:
             raise IRError(error.message, error.loc or op.loc) from None
         self.check_results(op, types)
         self.check_written(op)
+        if op.name == "tensor.read" and not self.incore:
+            self.check_host_read(op)
         for region in op.regions:
             self.block(region)
         self.check_regions(op)
@@ -133,6 +137,17 @@ class _Verifier:
             if source is not None and source.name == "tile.create":
                 raise IRError(
                     f"{definition(op.name).label} reads {value.name}, which has no values yet; use pl.full", op.loc
+                )
+
+    def check_host_read(self, op: Op) -> None:
+        """Tasks run after the entry has put all of them together, so that it reads inputs only."""
+        inputs = {id(p.value) for p in self.function.params if p.direction is Direction.In}
+        for root in Handles(self.function.body).roots(op.operands[0]):
+            if id(root) not in inputs:
+                raise IRError(
+                    f"an element of {root.name} is read where matrix and vector work are mixed, and tasks write it; "
+                    "read it in a scope with one kind of work",
+                    op.loc,
                 )
 
     def check_regions(self, op: Op) -> None:

@@ -107,19 +107,19 @@ def full(shape: Any, dtype: Any, value: Any) -> Any:
     """A tile filled with a scalar."""
 
 def reinterpret_view(data: Any, dtype: Any, *, shape: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """The same bytes as elements of another type."""
 
 def fillpad(value: Any, pad_value: Any = PadValue.zero) -> Any:
-    """Not supported: not implemented yet."""
+    """The tile with a value where it is not valid; valid throughout."""
 
 def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> Any:
-    """Not supported: not implemented yet."""
+    """A larger tile, filled with a value where ``value`` does not reach."""
 
 def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
     """Not supported: not implemented yet."""
 
 def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memory: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """A part of a tile, in another memory."""
 
 def aiv_shard(x: Any, span: Any = None) -> Any:
     """Not supported: not implemented yet."""
@@ -128,16 +128,16 @@ def aic_gather(x: Any, span: Any = None) -> Any:
     """Not supported: not implemented yet."""
 
 def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """A row of whole numbers that count up, or down, from ``start``."""
 
 def tri(diagonal: Any, shape: Any, valid_shape: Any = None, dtype: Any = INT32, upper: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """A triangle of ones: where ``column <= row + diagonal``, or above it."""
 
 def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, valid_shape: Any = None, dtype: Any = UINT32, rounds: Any = 10) -> Any:
-    """Not supported: not implemented yet."""
+    """Random bits from a counter and a key."""
 
 def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
-    """Not supported: not implemented yet."""
+    """As ``fillpad``, in the memory of the tile."""
 
 def get_block_idx() -> Any:
     """Not supported: not implemented yet."""
@@ -149,7 +149,7 @@ def get_block_num() -> Any:
     """Not supported: not implemented yet."""
 
 def transpose_view(tile: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Rows and columns of a tile swapped, in the same memory."""
 
 def add(lhs: Any, rhs: Any) -> Any:
     """Element by element: ``lhs + rhs``; either side may be a scalar."""
@@ -434,37 +434,37 @@ def gemv_bias(lhs: Any, rhs: Any, bias: Any, acc_phase: Any = 'unspecified') -> 
     """Not supported: not implemented yet."""
 
 def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Rows of a tensor, brought into a tile."""
 
-def scatter_update(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Not supported: not implemented yet."""
+def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = None) -> Any:
+    """Rows of a tensor written at the positions that an index names."""
 
 def sort32(src: Any, idx: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Each block of 32 elements sorted, with their positions."""
 
 def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Sorted runs merged."""
 
 def gather(src: Any, indices: Any, tmp: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """The elements of ``src`` at flat positions."""
 
 def gatherb(src: Any, offset: Any, *, output_dtype: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Blocks of ``src`` at byte offsets."""
 
 def gather_mask(src: Any, mask_pattern: Any, *, output_dtype: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """The elements of each row that a pattern chooses."""
 
 def gather_compare(src: Any, kvalue: Any, tmp: Any, *, cmp_mode: Any = 'eq', offset: Any = 0, out_cols: Any, count_dtype: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Positions of the elements that compare true."""
 
 def scatter(dst: Any, src: Any, indexes: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Elements written to the rows that an index names."""
 
 def scatter_mask(dst: Any, src: Any, mask_pattern: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Elements written where a pattern chooses."""
 
 def mscatter(src: Any, idx: Any, output_tensor: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Elements written to a tensor at the positions that an index names."""
 
 def mgather(mem: Any, idx: Any, coalesce: Any = 'row', *, gather_oob: Any = 'undefined', target_memory: Any = MemorySpace.Vec, scratch: Any = None, valid_shape: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Elements or rows of a tensor at the positions that an index names."""

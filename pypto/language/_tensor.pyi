@@ -65,19 +65,19 @@ def full(shape: Any, dtype: Any, value: Any) -> Any:
     """A tile filled with a scalar."""
 
 def reinterpret_view(data: Any, dtype: Any, *, shape: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """The same bytes as elements of another type."""
 
 def fillpad(value: Any, pad_value: Any = PadValue.zero) -> Any:
-    """Not supported: not implemented yet."""
+    """The tile with a value where it is not valid; valid throughout."""
 
 def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> Any:
-    """Not supported: not implemented yet."""
+    """A larger tile, filled with a value where ``value`` does not reach."""
 
 def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
     """Not supported: not implemented yet."""
 
 def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """A row of whole numbers that count up, or down, from ``start``."""
 
 def get_block_idx() -> Any:
     """Not supported: not implemented yet."""
@@ -296,13 +296,13 @@ def matmul_acc(acc: Any, lhs: Any, rhs: Any, a_trans: Any = False, b_trans: Any 
     """``acc + lhs @ rhs``; where ``init_cond`` holds, ``lhs @ rhs`` and ``acc`` is not read."""
 
 def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Rows of a tensor, brought into a tile."""
 
-def scatter_update(input: Any, *args: Any, **kwargs: Any) -> Any:
-    """Not supported: not implemented yet."""
+def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = None) -> Any:
+    """Rows of a tensor written at the positions that an index names."""
 
 def sort32(src: Any, idx: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Each block of 32 elements sorted, with their positions."""
 
 def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Sorted runs merged."""

@@ -39,6 +39,7 @@ _GLOBAL = re.compile(r"^using (GT_\d+) = GlobalTensor<\w+, (GTShape_\d+), (GTStr
 _GLOBAL_USE = re.compile(r"^(GT_\d+) v\d+ = GT_\d+\((v\d+), v\d+, v\d+\);$")
 _HALF = re.compile(r"\bhalf\b")
 _PLACEHOLDER = re.compile(r"\$([al])(\d+)")
+_HELD = re.compile(r"\$p(\d+)\.(\d+)")
 
 
 def repair(cpp: str, plan: Mapping[str, Any]) -> str:
@@ -81,6 +82,7 @@ class _Repair:
     numbers: dict[str, int] = field(default_factory=dict)
     calls: int = 0
     constructs: int = 0
+    held: list[list[str]] = field(default_factory=list)
     places: list[tuple[int, ...]] = field(default_factory=list)
     own: set[int] = field(default_factory=set)
     assigned: dict[str, list[_Assigned]] = field(default_factory=dict)
@@ -189,14 +191,38 @@ class _Repair:
             )
         self.calls += 1
         arguments = call[3].split(", ")
+        if "held" in planned or "statement" in planned:
+            self.held.append(arguments)
+        if "held" in planned:
+            return
+        if "statement" in planned:
+            self.own_operation(planned, indent)
+            return
         for position, text in sorted(planned.get("replace", {}).items()):
             if int(position) >= len(arguments):
                 raise RepairError(f"ptoas printed {call[2]} with {len(arguments)} arguments only")
             arguments[int(position)] = text
+        self.announce(planned, indent)
+        self.emit(f"{indent}{planned['name']}({', '.join(arguments)});")
+
+    def own_operation(self, planned: Mapping[str, Any], indent: str) -> None:
+        """A call of our own in place of those that were held, which named its tiles."""
+        self.announce(planned, indent)
+        text = _HELD.sub(self.held_argument, planned["statement"])
+        self.held.clear()
+        self.statements([text, *planned.get("after", ())], indent)
+
+    def held_argument(self, found: re.Match[str]) -> str:
+        call, position = int(found[1]), int(found[2])
+        if call >= len(self.held) or position >= len(self.held[call]):
+            raise RepairError(f"ptoas printed too few arguments of call {self.calls - 1} of {self.plan['symbol']}")
+        return self.held[call][position]
+
+    def announce(self, planned: Mapping[str, Any], indent: str) -> None:
+        """Note the operation that follows, and check what it requires."""
         self.emit(f"{indent}PYPTO_OP({planned['op']});", own=True)
         for condition, message in planned.get("require", ()):
             self.emit(f'{indent}PYPTO_REQUIRE({self.filled(condition)}, "{message}");', own=True)
-        self.emit(f"{indent}{planned['name']}({', '.join(arguments)});")
 
     def kind(self, number: int) -> str:
         return str(self.plan["constructs"][number]["kind"])

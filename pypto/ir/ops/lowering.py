@@ -47,4 +47,39 @@ class Instruction:
     column: bool = True
 
 
-Lowering = tuple[Instruction, ...]
+@dataclass(frozen=True)
+class Template:
+    """One call of a function template of ours, for what ptoas has no instruction for; the simulator only.
+
+    The results come first among its arguments.
+
+    Attributes:
+        name: of the template, in ``pypto/tiles.h``; ``{attribute}`` stands for the value of an attribute.
+        ins: what follows the results: names of operands; names of attributes that are numbers; ``<operand>.rows`` and
+            ``<operand>.cols``, also of ``result``, for the sizes of a tile without what fills it up.
+        stands_for: call of the PTO-ISA that does the same on a device; empty when there is none.
+    """
+
+    name: str
+    ins: tuple[str, ...]
+    stands_for: str = ""
+
+
+@dataclass(frozen=True)
+class ByElement:
+    """Instructions for some element types, a template for all others.
+
+    Attributes:
+        native: (element type of the first tile operand, element type of the result) that the instructions take.
+    """
+
+    native: frozenset[tuple[DType, DType]]
+    instructions: tuple[Instruction, ...]
+    template: Template
+
+    def chosen(self, source: DType, result: DType) -> tuple[Instruction, ...] | Template:
+        """How an operation on these element types is written."""
+        return self.instructions if (source, result) in self.native else self.template
+
+
+Lowering = tuple[Instruction, ...] | Template | ByElement

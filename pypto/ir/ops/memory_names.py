@@ -123,7 +123,6 @@ user_name(
     "data, dtype, *, shape=None",
     "The same bytes as elements of another type.",
     ON_BOTH,
-    unsupported="not implemented yet",
 )
 user_name(
     "fillpad",
@@ -134,7 +133,6 @@ user_name(
         "tile, pad_value",
         "tensor, pad_value",
     ),
-    unsupported="not implemented yet",
 )
 user_name(
     "fillpad_expand",
@@ -145,7 +143,6 @@ user_name(
         "tile, shape, pad_value",
         "tensor, shape, pad_value",
     ),
-    unsupported="not implemented yet",
 )
 user_name(
     "alloc",
@@ -159,7 +156,6 @@ user_name(
     "src, index_row, index_col, shape, *, target_memory",
     "A part of a tile, in another memory.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "aiv_shard",
@@ -180,28 +176,24 @@ user_name(
     "start, shape, dtype=INT32, descending=False",
     "A row of whole numbers that count up, or down, from ``start``.",
     ON_BOTH,
-    unsupported="not implemented yet",
 )
 user_name(
     "tri",
     "diagonal, shape, valid_shape=None, dtype=INT32, upper=False",
     "A triangle of ones: where ``column <= row + diagonal``, or above it.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "random",
     ("key0, key1, counter0, counter1, counter2, counter3, shape, valid_shape=None, dtype=UINT32, rounds=10"),
     "Random bits from a counter and a key.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "fillpad_inplace",
     "tile, pad_value=PadValue.zero",
     "As ``fillpad``, in the memory of the tile.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "get_block_idx",
@@ -229,5 +221,4 @@ user_name(
     "tile",
     "Rows and columns of a tile swapped, in the same memory.",
     ON_TILES,
-    unsupported="not implemented yet",
 )

@@ -217,7 +217,7 @@ class OpDef:
 
 _REGISTRY: dict[str, OpDef] = {}
 _DEFINITIONS = (
-    *("arith", "control", "control_names", "tensor", "tensor_compute", "tile_memory", "memory_names"),
+    *("arith", "control", "control_names", "tensor", "tensor_compute", "tile_memory", "tile_filling", "memory_names"),
     *("tile_compute", "compute_names", "tile_matrix", "tile_index"),
 )
 _loaded = False

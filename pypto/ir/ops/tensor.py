@@ -117,13 +117,12 @@ register(
         entry=True,
     )
 )
-# One element, on the host while tasks are put together.
+# One element: in an entry on the host while tasks are put together, else on the core.
 register(
     OpDef(
         "tensor.read",
         (Operand("tensor", Kind.TENSOR), Operand("indices", Kind.INDEX, variadic=True)),
         _read,
-        incore=False,
         entry=True,
     )
 )

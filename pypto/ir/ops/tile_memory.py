@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pypto.ir.nodes import CoreType
+from pypto.ir.ops.lowering import Template
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
-from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, MemorySpace, TileType, Type, Valid
+from pypto.ir.ops.tensor import READ_AS
+from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, MemorySpace, ScalarType, TileType, Type, Valid
 from pypto.ir.values import constant_of, same_value, simplified
 
 _VEC = (MemorySpace.Vec,)
@@ -143,13 +145,50 @@ def _set_validshape(call: Call) -> tuple[Type, ...]:
     return (TileType(source.shape, source.dtype, source.memory, valid),)
 
 
+def _read(call: Call) -> tuple[Type, ...]:
+    _element(call)
+    dtype = call.tile(0).dtype
+    if dtype not in READ_AS:
+        raise call.error(f"elements of {dtype} cannot be read as numbers")
+    return (ScalarType(READ_AS[dtype]),)
+
+
+def _write(call: Call) -> tuple[Type, ...]:
+    _element(call)
+    assert_scalar_fits(call, call.tile(0), 3)
+    return (call.tile(0),)
+
+
+def _element(call: Call) -> None:
+    tile = call.tile(0)
+    for axis in (0, 1):
+        index = constant_of(call.operands[1 + axis])
+        if isinstance(index, int) and not 0 <= index < tile.shape[axis]:
+            raise call.error(f"index {index} is outside axis {axis} of length {tile.shape[axis]}")
+
+
 _OFFSETS = Operand("offsets", Kind.INDEX, variadic=True)
 _TENSOR = Operand("tensor", Kind.TENSOR)
 _ANY_TILE = Operand("tile", Kind.TILE)
 _VEC_TILE = Operand("tile", Kind.TILE, memory=_VEC)
 _NUMBERS = (FP32, FP16, INT32, INT16, INT8)
 
+_PLACE = (_VEC_TILE, Operand("row", Kind.INDEX), Operand("col", Kind.INDEX))
+
 register(OpDef("tile.create", (), _create))
+# One element as a number, and a tile with another number in one place.
+register(OpDef("tile.read", _PLACE, _read, core=CoreType.AIV))
+register(
+    OpDef(
+        "tile.write",
+        (*_PLACE, Operand("value", Kind.SCALAR)),
+        _write,
+        core=CoreType.AIV,
+        lowering=Template("write", ("row", "col", "value")),
+        inplace=0,
+        result_memory=MemorySpace.Vec,
+    )
+)
 register(
     OpDef(
         "tile.full",
@@ -165,6 +204,7 @@ register(
         "tile.store",
         (Operand("tile", Kind.TILE, memory=(MemorySpace.Vec, MemorySpace.Acc)), _TENSOR, _OFFSETS),
         _store,
+        (Attr("atomic", str, required=False, choices=("none", "add")),),
         pure=False,
     )
 )

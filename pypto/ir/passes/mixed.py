@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pypto.ir.builder import Builder
+from pypto.ir.effects import tensor_read, tensor_written
+from pypto.ir.errors import IRError
 from pypto.ir.handles import Handles
 from pypto.ir.nodes import Block, CoreType, Function, Op, Program, Value
 from pypto.ir.passes.core import core_of, crosses, mixes
 from pypto.ir.passes.lift import is_structure, lift, loaded
 from pypto.ir.rewrite import blocks, captured, cloned, cloned_block, last_op, substitute
-from pypto.ir.types import MemorySpace, TileType
+from pypto.ir.types import MemorySpace, ScalarType, TileType
 from pypto.ir.values import defining_op
 
 
@@ -139,6 +141,12 @@ class _Splitter:
                 if op.name != "scf.yield":
                     items.append(op)
             elif not op.results or id(op.results[0]) not in self.floating:
+                if any(isinstance(r.type, ScalarType) for r in op.results) and not is_structure(op):
+                    raise IRError(
+                        "not supported: an element of a tile as a number where matrix and vector work are mixed; read "
+                        "it in a scope with one kind of work",
+                        op.loc,
+                    )
                 current.place(op)
         items.extend(current.parts)
 
@@ -172,19 +180,20 @@ class _Splitter:
 
     def written(self, op: Op) -> set[int]:
         """Roots of the tensors that an operation stores into."""
-        stores = [o for o in Block([], [op]).walk() if o.name == "tile.store"]
-        return {id(root) for store in stores for root in self.handles.roots(store.operands[1])}
+        targets = [target for o in Block([], [op]).walk() if (target := tensor_written(o)) is not None]
+        return {id(root) for target in targets for root in self.handles.roots(target)}
 
     def loads(self, op: Op) -> set[int]:
         """Roots of the tensors that an operation loads from, the loads of its floating operands included."""
         found: set[int] = set()
         for inner in Block([], [op]).walk():
-            if inner.name == "tile.load":
-                found.update(id(root) for root in self.handles.roots(inner.operands[0]))
+            source = tensor_read(inner)
+            if source is not None:
+                found.update(id(root) for root in self.handles.roots(source))
         for value in captured(Block([], [op])):
-            source = defining_op(value)
-            if id(value) in self.floating and source is not None:
-                found |= self.loads(source)
+            maker = defining_op(value)
+            if id(value) in self.floating and maker is not None:
+                found |= self.loads(maker)
         return found
 
     def note_exchanged(self, part: _Part) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pypto.ir.effects import tensor_read, tensor_written
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
 from pypto.ir.rewrite import blocks, captured, substitute
 from pypto.ir.types import DynDim, ScalarType, TensorType, Type
@@ -107,10 +108,11 @@ def _roles(body: Block) -> dict[int, Direction]:
     reads: set[int] = set()
     writes: set[int] = set()
     for op in body.walk():
-        if op.name == "tile.load":
-            reads.add(id(handle(op.operands[0])))
-        elif op.name == "tile.store":
-            writes.add(id(handle(op.operands[1])))
+        source, target = tensor_read(op), tensor_written(op)
+        if source is not None:
+            reads.add(id(handle(source)))
+        if target is not None:
+            writes.add(id(handle(target)))
     roles = dict.fromkeys(writes, Direction.Out)
     roles.update(dict.fromkeys(reads & writes, Direction.InOut))
     return roles

@@ -10,7 +10,15 @@ from pypto.ir.nodes import Value
 from pypto.ir.ops.registry import all_definitions
 from pypto.ir.ops.tile_compute import CAST_MODES
 from pypto.ir.types import BOOL, DynDim, MemorySpace, ScalarType, TileType
-from pypto.language.parsing import arrays, compile_time, elements, matrix_calls, memory_calls
+from pypto.language.parsing import (
+    arrays,
+    compile_time,
+    elements,
+    filling_calls,
+    index_calls,
+    matrix_calls,
+    memory_calls,
+)
 from pypto.language.parsing.arguments import dtype_argument
 from pypto.language.parsing.binding import Bound, bind
 from pypto.language.parsing.elementwise import apply_binary, binary_tiles, fold, negate, scalar_operand
@@ -73,7 +81,7 @@ _NOT_YET: dict[str, Any] = {
     "manual_dep": False,
     "init_value": None,
 }
-_HAVE = memory_calls.OPTIONS | matrix_calls.OPTIONS
+_HAVE = memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS
 _SCRATCH = frozenset({"tmp", "tmp_tile"})
 
 
@@ -165,6 +173,8 @@ Handler = Callable[[Frame, Bound], Model]
 
 _HANDLERS: dict[str, Handler] = {
     **memory_calls.HANDLERS,
+    **filling_calls.HANDLERS,
+    **index_calls.HANDLERS,
     **matrix_calls.HANDLERS,
     **{sign: _binary(sign) for sign in ("add", "sub", "mul", "div", "maximum", "minimum")},
     "min": _extreme("min"),

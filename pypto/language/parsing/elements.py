@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pypto.ir.nodes import Direction, FunctionKind, Op, Value
-from pypto.ir.types import MemorySpace, TensorType, TileType
+from pypto.ir.types import FP16, FP32, MemorySpace, TensorType, TileType
 from pypto.ir.values import defining_op
-from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Interval, Model, describe, is_number, is_scalar, is_tensor, is_tile, is_whole
 
 if TYPE_CHECKING:
@@ -32,11 +32,13 @@ def single(frame: Frame, model: Model, dim: Model, node: ast.AST) -> Interval:
 
 
 def read(frame: Frame, tensor: Value, indices: Sequence[Value], node: ast.AST) -> Value:
-    """One element of an input of the entry, read on the host while tasks are put together."""
+    """One element of a tensor: on the core, or, of an input of an entry, on the host while tasks are put together."""
+    operands = [tensor, *indices]
     if frame.function.kind is FunctionKind.INCORE:
-        raise frame.error(
-            "a core reads tensors through tiles only; read the element in the entry and pass it as a scalar", node
-        )
+        frame.check_reads(tensor, node)
+        return frame.op("tensor.read", operands, node).result
+    if frame.on_core and (frame.direction(tensor) is not Direction.In or not _can_hoist(frame, operands)):
+        return frame.op("tensor.read", operands, node).result
     name = frame.root(tensor).name
     if frame.direction(tensor) is not Direction.In:
         raise frame.error(
@@ -44,7 +46,6 @@ def read(frame: Frame, tensor: Value, indices: Sequence[Value], node: ast.AST) -
             "together; only inputs can be read",
             node,
         )
-    operands = [tensor, *indices]
     if frame.on_core and frame.outer is not None:
         made: dict[int, Value] = {}
         operands = [_hoisted(frame, value, made, node) for value in operands]
@@ -78,31 +79,70 @@ def _hoisted(frame: Frame, value: Value, made: dict[int, Value], node: ast.AST) 
     return copy.result
 
 
+def _can_hoist(frame: Frame, values: Sequence[Value]) -> bool:
+    """Whether values are known in front of the current scope."""
+    return not any(_made_on_core(frame, value) for value in values)
+
+
+def _made_on_core(frame: Frame, value: Value) -> bool:
+    op = defining_op(value)
+    if op is None:
+        return id(value) in frame.core_values
+    if id(op) in frame.core_values or (op.name in ("tile.read", "tensor.read") and _inside(frame, op)):
+        return True
+    return op.name.startswith(("arith.", "tensor.")) and not _can_hoist(frame, op.operands)
+
+
+def _inside(frame: Frame, op: Op) -> bool:
+    """Whether a read happens on the core, in the scope that is being parsed."""
+    return frame.outer is None or op not in frame.outer.ops
+
+
 def read_call(frame: Frame, bound: Bound) -> Model:
     """``pl.read(src, offset)``."""
     tensor = bound[next(iter(bound.models))]
     if is_tile(tensor):
-        raise frame.error(
-            f"{bound.label} is not supported on tiles: cores of this target do not hand elements to scalars; store the "
-            "tile, or use a reduction",
-            bound.node,
-        )
+        return read_tile(frame, tensor, _indices(frame, bound, tensor), bound.node)
     if not is_tensor(tensor):
-        raise frame.error(f"{bound.label} takes a tensor, not {describe(tensor)}", bound.node)
+        raise frame.error(f"{bound.label} takes a tile or tensor, not {describe(tensor)}", bound.node)
     return read(frame, tensor, _indices(frame, bound, tensor), bound.node)
 
 
 def write_call(frame: Frame, bound: Bound) -> Model:
-    """``pl.write(dst, offset, value)``: a store of a tile of which one element is valid."""
+    """``pl.write(dst, offset, value)``: into a tensor a store of a tile of which one element is valid."""
     tensor, value = bound[next(iter(bound.models))], bound["value"]
+    if is_tile(tensor):
+        made = write_tile(frame, tensor, _indices(frame, bound, tensor), value, bound.node)
+        frame.rebind(tensor, made)
+        return made
     if not is_tensor(tensor):
-        raise frame.error(f"{bound.label} takes a tensor, not {describe(tensor)}", bound.node)
+        raise frame.error(f"{bound.label} takes a tile or tensor, not {describe(tensor)}", bound.node)
     frame.need_core(bound.label, bound.node)
     frame.check_writes(tensor, bound.node)
     if not (is_number(value) or is_scalar(value)):
         raise frame.error(f"{bound.label}: value must be a number, not {describe(value)}", bound.place("value"))
     write(frame, tensor, _indices(frame, bound, tensor), value, bound.node)
     return tensor
+
+
+def read_tile(frame: Frame, tile: Value, indices: Sequence[Value], node: ast.AST) -> Value:
+    """One element of a tile as a number."""
+    frame.need_core("an element of a tile", node)
+    number = frame.op("tile.read", [tile, *indices], node).result
+    frame.core_values.add(id(number.owner))
+    return number
+
+
+def write_tile(frame: Frame, tile: Value, indices: Sequence[Value], value: Model, node: ast.AST) -> Value:
+    """The tile with another number in one place."""
+    dtype = tile_type(tile).dtype
+    if dtype.is_float and is_whole(value):
+        value = float(value)
+    elif not is_scalar(value) or value.type.dtype != FP32 or dtype != FP16:
+        value = frame.scalar(value, dtype, node, "an element")
+    if not is_scalar(value):
+        value = frame.scalar(value, dtype, node, "an element")
+    return frame.op("tile.write", [tile, *indices, value], node).result
 
 
 def write(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, node: ast.AST) -> None:
@@ -122,7 +162,7 @@ def write(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, n
 def _indices(frame: Frame, bound: Bound, tensor: Value) -> list[Value]:
     name = list(bound.models)[1]
     model = bound[name] if isinstance(bound[name], tuple) else (bound[name],)
-    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 2
     if len(model) != rank:
         raise frame.error(f"{bound.label}: {name} must be a list of {rank} indices", bound.place(name))
     return [frame.index(m, bound.place(name), f"{bound.label}: an index") for m in model]

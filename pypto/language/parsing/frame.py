@@ -244,6 +244,13 @@ class Frame:
                 node,
             )
 
+    def rebind(self, old: Value, new: Value) -> None:
+        """From here on every name of a tile stands for the tile that it has become."""
+        for frame in self.callers():
+            for name, model in frame.env.items():
+                if model is old:
+                    frame.env[name] = new
+
     def tile(self, model: Model, node: ast.AST, what: str) -> Value:
         """A tile operand; a tensor of known shape is loaded as a whole."""
         if is_tile(model):

@@ -58,11 +58,13 @@ class _Plan:
 
     Attributes:
         tensors: names of tensors that the loop has to carry.
+        changed: names of tiles that the body changes without an assignment.
         loaded: names of tensors that are tiles from the first turn on.
         inputs: carried tensors that may be an input of the function, so that nothing may write them.
     """
 
     tensors: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
     loaded: set[str] = field(default_factory=set)
     inputs: set[str] = field(default_factory=set)
 
@@ -319,7 +321,8 @@ def _carried_names(statements: Statements, loop: _Loop, plan: _Plan) -> list[str
     needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
     explicit = [name for name, _ in loop.explicit]
     names = []
-    for name in [*explicit, *(n for n in stored_names(loop.body) if n not in explicit)]:
+    stored = [*stored_names(loop.body), *sorted(plan.changed)]
+    for name in [*explicit, *(n for n in stored if n not in explicit)]:
         env = statements.frame.env
         if name not in env or (name not in explicit and name not in needed):
             continue
@@ -346,6 +349,10 @@ def _look_back(
     """After the body: a tensor that has become another one, or a tile, has to be carried after all."""
     frame = statements.frame
     needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
+    changed = {n for n, old in outside.items() if is_tile(old) and n not in names and frame.env.get(n) is not old}
+    if changed := changed - set(stored_names(loop.body)):
+        plan.changed |= changed
+        raise _Again
     for name in stored_names(loop.body):
         old, new = outside.get(name), frame.env.get(name)
         if name in names or name not in needed or old is None or not is_tensor(old) or old is new:

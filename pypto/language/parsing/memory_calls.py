@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import INDEX, DynDim, MemorySpace, TensorType, TileType, Valid
+from pypto.ir.types import INDEX, AtomicType, DynDim, MemorySpace, TensorType, TileType, Valid
 from pypto.ir.values import simplified
 from pypto.language.parsing import arrays
 from pypto.language.parsing.arguments import (
@@ -18,6 +18,7 @@ from pypto.language.parsing.arguments import (
 )
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.elementwise import apply_binary
+from pypto.language.parsing.filling_calls import assemble_tile, fill_tile, pad_argument
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
     Model,
@@ -79,12 +80,33 @@ def _store(frame: Frame, bound: Bound) -> Model:
     rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
     offsets = offsets_argument(frame, bound, "offsets", rank, tensor.name)
     frame.check_writes(tensor, bound.place("output_tensor"))
+    tile: Value = bound["tile"]
+    if bound["shapes"] is not None:
+        sizes = frame.valid_shape(bound["shapes"], tile_type(tile).shape, rank, bound.place("shapes"))
+        lengths = [frame.index(size, bound.place("shapes"), f"{bound.label}: a size") for size in sizes]
+        tile = frame.op("tile.set_validshape", [tile, *lengths], bound.node).result
     with frame.at(bound.node):
-        frame.builder.store(bound["tile"], tensor, offsets)
+        frame.builder.store(tile, tensor, offsets, atomic=_atomic(frame, bound))
     return tensor
 
 
+def _atomic(frame: Frame, bound: Bound) -> str:
+    """How a store combines with what the tensor holds."""
+    model = bound["atomic"]
+    if model is None:
+        return "none"
+    if not isinstance(model, AtomicType):
+        raise frame.error(
+            f"{bound.label}: atomic must be pl.AtomicType.Add or None_, not {describe(model)}", bound.place("atomic")
+        )
+    return model.value
+
+
 def _assemble(frame: Frame, bound: Bound) -> Model:
+    if is_tile(bound["target"]):
+        if _atomic(frame, bound) != "none":
+            raise frame.error(f"{bound.label}: only tensors are added to, not tiles", bound.place("atomic"))
+        return assemble_tile(frame, bound)
     frame.need_core(bound.label, bound.node)
     tensor = tensor_argument(frame, bound, "target")
     rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
@@ -92,7 +114,7 @@ def _assemble(frame: Frame, bound: Bound) -> Model:
     frame.check_writes(tensor, bound.place("target"))
     tile = frame.tile(bound["source"], bound.place("source"), f"{bound.label}: source")
     with frame.at(bound.node):
-        frame.builder.store(tile, tensor, offsets)
+        frame.builder.store(tile, tensor, offsets, atomic=_atomic(frame, bound))
     return tensor
 
 
@@ -153,21 +175,38 @@ def _slice(frame: Frame, bound: Bound) -> Model:
         shape = shape_argument(frame, bound, "shape")
         row, col = offsets_argument(frame, bound, "offset", 2, "the tile")
         valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))
-        return slice_tile(
+        if bound["drop_dims"] is not None:
+            raise frame.error(f"{bound.label}: a tile keeps its two dimensions", bound.place("drop_dims"))
+        if bound["clamp"]:
+            raise frame.error(f"{bound.label}: clamp is about tensors, not tiles", bound.place("clamp"))
+        part = slice_tile(
             frame, base, shape, (row, col), valid if bound["valid_shape"] is not None else None, bound.node
         )
+        return _padded(frame, bound, part)
     tensor = tensor_argument(frame, bound, "input")
     rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
     offsets = offsets_argument(frame, bound, "offset", rank, tensor.name)
-    if bound["valid_shape"] is not None and frame.on_core:
+    narrowed = any(bound[name] not in (None, False) for name in ("valid_shape", "clamp", "pad_value"))
+    if narrowed and frame.on_core:
         frame.check_reads(tensor, bound.node)
-        return load_window(frame, bound, tensor, offsets, "shape", None)
+        return _padded(frame, bound, load_window(frame, bound, tensor, offsets, "shape", None))
+    if bound["clamp"] or bound["pad_value"] is not None:
+        raise frame.error(
+            f"{bound.label}: clamp and pad_value need tiles, in a scope without whole tensors", bound.node
+        )
     sizes = bound["shape"] if bound["valid_shape"] is None else bound["valid_shape"]
     if not isinstance(sizes, tuple) or len(sizes) != rank:
         raise frame.error(f"{bound.label}: shape must be a list of {rank} sizes, not {describe(sizes)}", bound.node)
     values = [frame.index(m, bound.node, f"{bound.label}: a size") for m in sizes]
     with frame.at(bound.node):
         return frame.builder.view(tensor, offsets, values, tensor.name, _dropped(frame, bound, values))
+
+
+def _padded(frame: Frame, bound: Bound, tile: Value) -> Value:
+    """The tile, filled up if the call says with what."""
+    if bound["pad_value"] is None:
+        return tile
+    return fill_tile(frame, tile, pad_argument(frame, bound), bound)
 
 
 def _dropped(frame: Frame, bound: Bound, sizes: list[Value]) -> tuple[int, ...]:
@@ -263,4 +302,11 @@ HANDLERS: dict[str, Handler] = {
     "tensor.dim": _dim,
 }
 # (operation, parameter) whose meaning is handled here; other calls refuse anything but the neutral value.
-OPTIONS = frozenset({("load", "shapes"), ("load", "clamp"), ("slice", "drop_dims")})
+OPTIONS = frozenset(
+    {
+        *(("load", name) for name in ("shapes", "clamp")),
+        *(("store", name) for name in ("shapes", "atomic")),
+        *(("slice", name) for name in ("drop_dims", "pad_value", "clamp")),
+        ("assemble", "atomic"),
+    }
+)

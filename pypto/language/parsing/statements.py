@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from pypto.ir.nodes import Block, Direction, FunctionKind, Value
+from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import defining_op, same_value
 from pypto.language.annotations import Level
@@ -120,6 +121,9 @@ class Statements:
     def _store(self, target: ast.Subscript, model: Model, node: ast.stmt) -> None:
         frame = self.frame
         tensor = evaluate(frame, target.value)
+        if is_tile(tensor):
+            self._store_in_tile(tensor, target, model, node)
+            return
         if not is_tensor(tensor):
             raise frame.error(f"{describe(tensor)} cannot be assigned to in part; only tensors can", target)
         if not frame.whole:
@@ -160,6 +164,21 @@ class Statements:
         with frame.at(node):
             frame.builder.store(tile, tensor, offsets)
 
+    def _store_in_tile(self, tile: Value, target: ast.Subscript, model: Model, node: ast.stmt) -> None:
+        """``tile[i, j] = number`` or ``tile[a:b, c:d] = tile``."""
+        frame = self.frame
+        offsets, sizes, dropped = window(frame, tile, target)
+        if is_number(model) or is_scalar(model):
+            if len(dropped) != len(sizes):
+                raise frame.error("a part of a tile is assigned tiles; make one with pl.full", node)
+            frame.rebind(tile, elements.write_tile(frame, tile, offsets, model, node))
+            return
+        source = frame.tile(model, node, "the assigned value")
+        valid = source.type.valid if isinstance(source.type, TileType) else ()
+        if not all(same_value(size, length) for size, length in zip(sizes, valid, strict=True)):
+            raise frame.error(f"the slice of {describe(tile)} has another shape than {describe(source)}", node)
+        frame.rebind(tile, frame.op("tile.assemble", [tile, source, *offsets], node).result)
+
     def _narrowed(
         self, tensor: Value, offsets: list[Value], sizes: Sequence[Model], dropped: tuple[int, ...], node: ast.AST
     ) -> Value:
@@ -193,7 +212,10 @@ class Statements:
             return
         if not isinstance(node.value, ast.Call):
             raise self.frame.syntax_error("this expression has no effect; assign it or remove it", node)
-        evaluate(self.frame, node.value)
+        model = evaluate(self.frame, node.value)
+        op = defining_op(model) if is_tile(model) else None
+        if op is not None and (changed := definition(op.name).inplace) is not None:
+            self.frame.rebind(op.operands[changed], model)
 
     # Conditions
 
@@ -215,7 +237,8 @@ class Statements:
         frame.env = before
         live = self.live.after(node)
         merged: list[tuple[str, list[Value]]] = []
-        for name in stored_names([*node.body, *node.orelse]):
+        changed = [n for n, m in before.items() if is_tile(m) and any(env[n] is not m for _, env in branches)]
+        for name in dict.fromkeys([*stored_names([*node.body, *node.orelse]), *changed]):
             models = [env.get(name, Unusable("")) for _, env in branches]
             if any(isinstance(model, Unusable) for model in models):
                 frame.env[name] = Unusable("is not assigned in both branches of an if; give it a value before")

@@ -66,9 +66,8 @@ def test_load_may_end_with_the_tensor() -> None:
     ("text", "message"),
     [
         (in_entry("k = ⟦out[0, 0]⟧\nreturn out"), "elements of out cannot be read: tasks write it"),
-        (in_incore("out[:] = a * ⟦b[0, 0]⟧"), "read the element in the entry and pass it as a scalar"),
-        (in_scope("for i in pl.range(n):\n    out[:] = a * ⟦b[i, 0]⟧"), "cannot depend on a loop inside of the scope"),
-        (in_scope("t = a + b\nout[:] = a * ⟦pl.read(t, [0, 0])⟧"), "is not supported on tiles"),
+        (in_scope("t = a + b\nout[:] = a * ⟦pl.read(t, [64, 0])⟧"), "index 64 is outside axis 0"),
+        (in_scope("t = a + b\n⟦pl.write(t, [0, 0], True)⟧"), "must be FP32"),
         (in_scope("⟦out[0, 0]⟧ = a"), "one element is written with pl.write"),
         (in_scope("out[:] = a * b[⟦64⟧, 0]"), "index 64 is outside of a dimension of the number 64"),
         (in_entry("⟦pl.write(out, [0, 0], 1.0)⟧\nreturn out"), "stands outside a scope"),

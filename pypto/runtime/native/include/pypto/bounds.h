@@ -87,6 +87,20 @@ void store(Global& global, Tile& tile, Rest&... rest) {
   ::pto::TSTORE(global, tile, rest...);
 }
 
+// Adds to what the tensor holds. Tasks that write one place run one after another, so that nobody else writes meanwhile.
+template <class Global, class Tile>
+void add(Global& global, Tile& tile) {
+  check(global, tile, true);
+  using Element = typename Global::DType;
+  const int64_t row = global.GetStride(::pto::GlobalTensorDim::DIM_3);
+  const int64_t column = global.GetStride(::pto::GlobalTensorDim::DIM_4);
+  for (int r = 0; r < tile.GetValidRow(); ++r)
+    for (int c = 0; c < tile.GetValidCol(); ++c) {
+      Element& element = global.data()[r * row + c * column];
+      element = static_cast<Element>(element + static_cast<Element>(tile.data()[::pto::GetTileElementOffset<Tile>(r, c)]));
+    }
+}
+
 }  // namespace
 }  // namespace pypto::bounds
 

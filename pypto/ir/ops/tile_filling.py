@@ -1,0 +1,144 @@
+"""Tiles that are filled, joined, counted up or seen as other elements: work that only templates of ours do."""
+
+from __future__ import annotations
+
+from pypto.ir.nodes import CoreType
+from pypto.ir.ops.lowering import Lowering, Template
+from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, Rule, register
+from pypto.ir.ops.tile_memory import check_valid
+from pypto.ir.types import DType, MemorySpace, TileType, Type
+from pypto.ir.values import constant_of, same_value
+
+_VEC = (MemorySpace.Vec,)
+PADS = ("zero", "max", "min")
+"""What may fill a tile up; the position is what the template takes."""
+
+
+def _wanted(call: Call) -> tuple[Type, ...]:
+    wanted = call.wanted_tile()
+    for size in wanted.shape:
+        if size <= 0:
+            raise call.error(f"every dimension must be positive, got {list(wanted.shape)}")
+    check_valid(call, wanted.shape, wanted.valid)
+    return (wanted,)
+
+
+def _fillpad(call: Call) -> tuple[Type, ...]:
+    source = call.tile(0)
+    return (TileType(source.shape, source.dtype, MemorySpace.Vec, source.shape),)
+
+
+def _fillpad_expand(call: Call) -> tuple[Type, ...]:
+    source, (wanted,) = call.tile(0), _wanted(call)
+    shape = call.wanted_tile().shape
+    if any(new < old for new, old in zip(shape, source.shape, strict=True)):
+        raise call.error(f"the shape {list(shape)} is smaller than that of the tile, {list(source.shape)}")
+    return (wanted,)
+
+
+def _assemble(call: Call) -> tuple[Type, ...]:
+    target, source = call.tile(0), call.tile(1)
+    if target.dtype != source.dtype:
+        raise call.error(f"a tile of {target.dtype} cannot take one of {source.dtype}; use pl.cast")
+    for axis in (0, 1):
+        start, length, size = constant_of(call.operands[2 + axis]), source.valid[axis], target.shape[axis]
+        if isinstance(start, int) and start < 0:
+            raise call.error(f"the offset {start} of axis {axis} is negative")
+        if isinstance(length, int) and int(start or 0) + length > size:
+            raise call.error(f"axis {axis} ends at {int(start or 0) + length}, but the tile has {size} there")
+    return (target,)
+
+
+def _reinterpret(call: Call) -> tuple[Type, ...]:
+    source, (wanted,) = call.tile(0), _wanted(call)
+    tile = call.wanted_tile()
+    if not all(same_value(v, s) for v, s in zip(source.valid, source.shape, strict=True)):
+        raise call.error("the tile is only partly valid; use pl.fillpad first")
+    if source.nbytes != tile.nbytes:
+        raise call.error(
+            f"the tile has {source.nbytes} bytes, [{', '.join(map(str, tile.shape))}] of {tile.dtype} has {tile.nbytes}"
+        )
+    return (wanted,)
+
+
+def _ci(call: Call) -> tuple[Type, ...]:
+    (wanted,) = _wanted(call)
+    if call.wanted_tile().shape[0] != 1:
+        raise call.error(f"counts along one row, got {call.wanted_tile().shape[0]} rows")
+    return (wanted,)
+
+
+def _filling(
+    name: str,
+    operands: tuple[Operand, ...],
+    rule: Rule,
+    lowering: Lowering,
+    attrs: tuple[Attr, ...] = (),
+    inplace: int | None = None,
+) -> None:
+    register(
+        OpDef(
+            f"tile.{name}",
+            operands,
+            rule,
+            attrs,
+            core=CoreType.AIV,
+            lowering=lowering,
+            inplace=inplace,
+            result_memory=MemorySpace.Vec,
+        )
+    )
+
+
+def _tile(name: str, dtypes: tuple[DType, ...] = ()) -> Operand:
+    return Operand(name, Kind.TILE, memory=_VEC, dtypes=dtypes)
+
+
+_TILE = _tile("tile")
+_PAD = Attr("pad", int, choices=tuple(range(len(PADS))))
+_SIZES = ("result.rows", "result.cols")
+_OFFSETS = (Operand("row", Kind.INDEX), Operand("col", Kind.INDEX))
+
+_filling("fillpad", (_TILE,), _fillpad, Template("fillpad", ("tile", "pad", *_SIZES), "TFILLPAD"), (_PAD,))
+_filling(
+    "fillpad_expand",
+    (_TILE,),
+    _fillpad_expand,
+    Template("fillpad", ("tile", "pad", *_SIZES), "TFILLPAD_EXPAND"),
+    (_PAD,),
+)
+_filling(
+    "assemble",
+    (_tile("target"), _tile("source"), *_OFFSETS),
+    _assemble,
+    Template("insert", ("source", "row", "col"), "TINSERT"),
+    inplace=0,
+)
+_filling(
+    "reinterpret_view",
+    (_TILE,),
+    _reinterpret,
+    Template("reinterpret", ("tile", "tile.rows", "tile.cols", "result.cols")),
+)
+_filling(
+    "ci",
+    (Operand("start", Kind.SCALAR),),
+    _ci,
+    Template("count", ("start", "descending"), "TCI"),
+    (Attr("descending", bool),),
+)
+_filling(
+    "tri",
+    (Operand("diagonal", Kind.INDEX),),
+    _wanted,
+    Template("triangle", ("diagonal", "upper"), "TTRI"),
+    (Attr("upper", bool),),
+)
+_WORDS = tuple(Operand(n, Kind.SCALAR) for n in ("key0", "key1", "counter0", "counter1", "counter2", "counter3"))
+_filling(
+    "random",
+    _WORDS,
+    _wanted,
+    Template("random", (*(o.name for o in _WORDS), "rounds"), "TRANDOM"),
+    (Attr("rounds", int, choices=(7, 10)),),
+)

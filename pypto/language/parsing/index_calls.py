@@ -1,0 +1,267 @@
+"""Calls that gather, scatter and sort elements."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from pypto.ir.nodes import Value
+from pypto.ir.ops.tile_index import COMPARED, OUTSIDE, PATTERNS, chosen
+from pypto.ir.types import INT32, DType, MemorySpace, TensorType, TileType
+from pypto.language.parsing.arguments import (
+    dtype_argument,
+    flag_argument,
+    memory_argument,
+    offsets_argument,
+    shape_argument,
+    tensor_argument,
+)
+from pypto.language.parsing.binding import Bound
+from pypto.language.parsing.frame import Frame, tile_type
+from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tile
+
+
+def _tile(frame: Frame, bound: Bound, name: str) -> Value:
+    return frame.tile(bound[name], bound.place(name), f"{bound.label}: {name}")
+
+
+def _pattern(frame: Frame, bound: Bound, name: str = "mask_pattern") -> int:
+    model = bound[name]
+    if isinstance(model, enum.Enum):
+        model = model.value
+    if isinstance(model, str) and model in PATTERNS:
+        return PATTERNS.index(model) + 1
+    if isinstance(model, int) and not isinstance(model, bool) and 1 <= model <= len(PATTERNS):
+        return model
+    raise frame.error(
+        f"{bound.label}: {name} must be one of pl.MaskPattern.{', '.join(PATTERNS)}, not {describe(model)}",
+        bound.place(name),
+    )
+
+
+def _choice(frame: Frame, bound: Bound, name: str, choices: tuple[str, ...]) -> int:
+    model = bound[name]
+    if not isinstance(model, str) or model not in choices:
+        shown = ", ".join(map(repr, choices))
+        raise frame.error(f"{bound.label}: {name} must be one of {shown}, not {describe(model)}", bound.place(name))
+    return choices.index(model)
+
+
+def _gather(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    return frame.op("tile.gather", [_tile(frame, bound, "src"), _tile(frame, bound, "indices")], bound.node).result
+
+
+def _gatherb(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    source, offset = _tile(frame, bound, "src"), _tile(frame, bound, "offset")
+    dtype, type = _output_dtype(frame, bound, tile_type(source).dtype), tile_type(offset)
+    shape = (type.shape[0], type.shape[1] * (32 // dtype.nbytes))
+    wanted = TileType(shape, dtype, MemorySpace.Vec, (type.valid[0], shape[1]))
+    if type.valid[1] != type.shape[1]:
+        raise frame.error(f"{bound.label}: offset must be valid in all its columns", bound.place("offset"))
+    return frame.op("tile.gatherb", [source, offset], bound.node, (wanted,)).result
+
+
+def _output_dtype(frame: Frame, bound: Bound, default: DType) -> DType:
+    return default if bound["output_dtype"] is None else dtype_argument(frame, bound, "output_dtype")
+
+
+def _gather_mask(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    return _masked(frame, bound, _tile(frame, bound, next(iter(bound.models))), _pattern(frame, bound))
+
+
+def _masked(frame: Frame, bound: Bound, source: Value, pattern: int) -> Value:
+    type = tile_type(source)
+    if type.valid[1] != type.shape[1]:
+        raise frame.error(f"{bound.label}: the source must be valid in all its columns", bound.node)
+    shape = (type.shape[0], type.shape[1] // chosen(pattern))
+    wanted = TileType(shape, _output_dtype(frame, bound, type.dtype), MemorySpace.Vec, (type.valid[0], shape[1]))
+    return frame.op("tile.gather_mask", [source], bound.node, (wanted,), pattern=pattern).result
+
+
+def _gather_compare(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    source = _tile(frame, bound, next(iter(bound.models)))
+    type = tile_type(source)
+    if is_number(bound["kvalue"]) or is_scalar(bound["kvalue"]):
+        value = frame.scalar(
+            float(bound["kvalue"]) if type.dtype.is_float and is_number(bound["kvalue"]) else bound["kvalue"],
+            type.dtype,
+            bound.place("kvalue"),
+            f"{bound.label}: kvalue",
+        )
+        column = TileType((type.shape[0], 1), type.dtype, MemorySpace.Vec, (type.valid[0], 1))
+        key = frame.op("tile.full", [value], bound.node, (column,)).result
+    else:
+        key = _tile(frame, bound, "kvalue")
+    mode = 0 if bound["cmp_mode"] is None else _choice(frame, bound, "cmp_mode", COMPARED)
+    columns = frame.known(bound["out_cols"], bound.place("out_cols"), f"{bound.label}: out_cols")
+    offset = frame.known(bound["offset"], bound.place("offset"), f"{bound.label}: offset")
+    count = INT32 if bound["count_dtype"] is None else dtype_argument(frame, bound, "count_dtype")
+    rows, valid = type.shape[0], type.valid[0]
+    types = (
+        TileType((rows, columns), INT32, MemorySpace.Vec, (valid, columns)),
+        TileType((rows, 1), count, MemorySpace.Vec, (valid, 1)),
+    )
+    made = frame.op("tile.gather_compare", [source, key], bound.node, types, mode=mode, offset=offset)
+    return tuple(made.results)
+
+
+def _tensor_gather(frame: Frame, bound: Bound) -> Model:
+    """``pl.tensor.gather``: along an axis, by a mask, or by comparing."""
+    frame.need_core(bound.label, bound.node)
+    source = _tile(frame, bound, "input")
+    if bound["mask_pattern"] is not None:
+        return _masked(frame, bound, source, _pattern(frame, bound))
+    if bound["kvalue"] is not None:
+        return _gather_compare(frame, bound)
+    if bound["index"] is None:
+        raise frame.error(f"{bound.label}: needs index, mask_pattern or kvalue", bound.node)
+    index = _tile(frame, bound, "index")
+    return frame.op("tile.gather_along", [source, index], bound.node, (), axis=_axis(frame, bound)).result
+
+
+def _axis(frame: Frame, bound: Bound) -> int:
+    axis = frame.known(-1 if bound["dim"] is None else bound["dim"], bound.place("dim"), f"{bound.label}: dim")
+    if axis not in (0, 1, -1, -2):
+        raise frame.error(f"{bound.label}: dim must be 0 or 1, or -1 or -2, not {axis}", bound.place("dim"))
+    return axis % 2
+
+
+def _scatter(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    operands = [_tile(frame, bound, name) for name in ("dst", "src", "indexes")]
+    return frame.op("tile.scatter", operands, bound.node).result
+
+
+def _scatter_mask(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    operands = [_tile(frame, bound, name) for name in ("dst", "src")]
+    return frame.op("tile.scatter_mask", operands, bound.node, (), pattern=_pattern(frame, bound)).result
+
+
+def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
+    """``pl.tensor.scatter``: along an axis, or by a mask."""
+    frame.need_core(bound.label, bound.node)
+    if bound["mask_pattern"] is not None:
+        pattern, source = _pattern(frame, bound), _tile(frame, bound, "input")
+        if bound["dst"] is not None:
+            target = _tile(frame, bound, "dst")
+        else:
+            type = tile_type(source)
+            shape = (type.shape[0], type.shape[1] * chosen(pattern))
+            wanted = TileType(shape, type.dtype, MemorySpace.Vec, (type.valid[0], shape[1]))
+            zero = frame.scalar(0.0 if type.dtype.is_float else 0, type.dtype, bound.node, "a filling")
+            target = frame.op("tile.full", [zero], bound.node, (wanted,)).result
+        return frame.op("tile.scatter_mask", [target, source], bound.node, (), pattern=pattern).result
+    if bound["index"] is None or bound["src"] is None:
+        raise frame.error(f"{bound.label}: needs index and src, or mask_pattern", bound.node)
+    operands = [_tile(frame, bound, name) for name in ("input", "src", "index")]
+    return frame.op("tile.scatter_along", operands, bound.node, (), axis=_axis(frame, bound)).result
+
+
+def _scatter_update(frame: Frame, bound: Bound) -> Model:
+    """Rows of a tile replaced where an index says; in PyPTO's two orders of arguments."""
+    frame.need_core(bound.label, bound.node)
+    axis, index, source = bound["dim"], bound["index"], bound["src"]
+    if isinstance(axis, Value):  # (input, index, src)
+        axis, index, source = (-2 if source is None else source), axis, index
+    if axis not in (-2, 0):
+        raise frame.error(f"{bound.label}: dim must be -2, not {describe(axis)}", bound.node)
+    target = _tile(frame, bound, "input")
+    operands = [frame.tile(m, bound.node, f"{bound.label}: {n}") for m, n in ((index, "index"), (source, "src"))]
+    return frame.op("tile.scatter_update", [target, *operands], bound.node).result
+
+
+def _gather_row(frame: Frame, bound: Bound) -> Model:
+    """Rows of a tensor, loaded and put into a tile at an offset."""
+    frame.need_core(bound.label, bound.node)
+    name = next(iter(bound.models))
+    if not is_tile(bound[name]):
+        raise frame.error(f"{bound.label}: {name} must be a tile, not {describe(bound[name])}", bound.place(name))
+    tensor = tensor_argument(frame, bound, "src")
+    frame.check_reads(tensor, bound.node)
+    rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
+    source = offsets_argument(frame, bound, "src_offset", rank, tensor.name)
+    target = offsets_argument(frame, bound, "dst_offset", 2, "the tile")
+    shape = shape_argument(frame, bound, "shapes")
+    valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))
+    turned = flag_argument(frame, bound, "transpose")
+    with frame.at(bound.node):
+        row = frame.builder.load(tensor, source, shape, valid, MemorySpace.Vec)
+    if turned:
+        row = frame.op("tile.transpose", [row], bound.node).result
+    return frame.op("tile.assemble", [bound[name], row, *target], bound.node).result
+
+
+def _mgather(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tensor, index = tensor_argument(frame, bound, "mem"), _tile(frame, bound, "idx")
+    frame.check_reads(tensor, bound.node)
+    if memory_argument(frame, bound, "target_memory") is not MemorySpace.Vec:
+        raise frame.error(f"{bound.label}: target_memory must be Vec; use pl.move", bound.place("target_memory"))
+    rows = _choice(frame, bound, "coalesce", ("elem", "row")) == 1
+    outside = _choice(frame, bound, "gather_oob", OUTSIDE)
+    type = tile_type(index)
+    dtype = tensor.type.dtype if isinstance(tensor.type, TensorType) else type.dtype
+    shape, valid = type.shape, type.valid
+    if rows:
+        columns = frame.dims(tensor, bound.node)[-1]
+        width = frame.known(columns, bound.place("mem"), f"{bound.label}: the last dimension of mem")
+        count = type.valid[1] if type.shape[0] == 1 else type.valid[0]
+        shape = (max(type.shape), width)
+        valid = (count, width)
+    if bound["valid_shape"] is not None:
+        valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))
+    wanted = TileType(shape, dtype, MemorySpace.Vec, valid)
+    return frame.op("tile.mgather", [tensor, index], bound.node, (wanted,), rows=rows, outside=outside).result
+
+
+def _mscatter(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tensor = tensor_argument(frame, bound, "output_tensor")
+    frame.check_writes(tensor, bound.place("output_tensor"))
+    frame.op("tile.mscatter", [_tile(frame, bound, "src"), _tile(frame, bound, "idx"), tensor], bound.node)
+    return tensor
+
+
+def _sort32(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    return frame.op("tile.sort32", [_tile(frame, bound, "src"), _tile(frame, bound, "idx")], bound.node).result
+
+
+def _mrgsort(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    names = [name for name in ("src0", "src1", "src2", "src3") if bound[name] is not None]
+    sources = [_tile(frame, bound, name) for name in names]
+    if bound["block_len"] is not None:
+        if len(sources) != 1:
+            raise frame.error(f"{bound.label}: block_len goes with one source", bound.place("block_len"))
+        length = frame.known(bound["block_len"], bound.place("block_len"), f"{bound.label}: block_len")
+        return frame.op("tile.mrgsort_blocks", sources, bound.node, (), block_len=length).result
+    if len(sources) < 2:
+        raise frame.error(f"{bound.label}: needs two to four sources, or one and block_len", bound.node)
+    exhausted = flag_argument(frame, bound, "exhausted")
+    return frame.op("tile.mrgsort", sources, bound.node, (), exhausted=exhausted).result
+
+
+HANDLERS: dict[str, Callable[[Frame, Bound], Any]] = {
+    "gather": _gather,
+    "gatherb": _gatherb,
+    "gather_mask": _gather_mask,
+    "gather_compare": _gather_compare,
+    "tensor.gather": _tensor_gather,
+    "scatter": _scatter,
+    "scatter_mask": _scatter_mask,
+    "tensor.scatter": _tensor_scatter,
+    "scatter_update": _scatter_update,
+    "gather_row": _gather_row,
+    "mgather": _mgather,
+    "mscatter": _mscatter,
+    "sort32": _sort32,
+    "mrgsort": _mrgsort,
+}
+OPTIONS: frozenset[tuple[str, str]] = frozenset()
