@@ -69,6 +69,8 @@ class ChipWorker:
                 "execution_mode='sim' makes one for the simulator"
             )
         self.config = config
+        plain = RunConfig(backend_type=config.backend_type, execution_mode=config.execution_mode)
+        self._settings = None if config == plain else config
         self._registered: dict[Program, RegisteredProgram] = {}
         self._tensors: set[DeviceTensor] = set()
         self._calls = 0
@@ -129,10 +131,14 @@ class ChipWorker:
                 program = compiled.program
             else:
                 program = self._fitting(_checked(compiled))
-            for param, value in zip(program.config.params, args, strict=False):
+            # The program gets arrays in their place, for which it has its fastest way.
+            values = list(args)
+            for at, (param, value) in enumerate(zip(program.config.params, args, strict=False)):
                 if isinstance(value, DeviceTensor):
-                    self._own(value, f"{program.config.entry}(): argument '{param.name}'")
-            return program(*args, config=self.config if config is None else config)
+                    values[at] = self._own(value, f"{program.config.entry}(): argument '{param.name}'")
+            program(*values, config=self._settings if config is None else config)
+            outputs = tuple(args[index] for index in program.config.returns)
+            return outputs if len(outputs) > 1 else outputs[0] if outputs else None
 
     def alloc_tensor(self, shape: Sequence[int], dtype: object, init: object = None) -> DeviceTensor:
         """A tensor in the worker's memory.
