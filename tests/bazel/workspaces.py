@@ -18,6 +18,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 TOOL_REPOSITORIES = ("gcc_download", "pto_isa_download", "ptoas_download")
 
+# The machine's own compilers and headers, which no action may need.
+_COMPILERS = ("bin/c++", "bin/cc", "bin/g++", "bin/gcc", "bin/clang", "bin/as", "bin/ld", "lib/gcc", "include")
+
+
+def hidden_compilers() -> list[str]:
+    """Flags by which the sandbox hides them."""
+    found = [Path("/usr", name) for name in _COMPILERS if Path("/usr", name).exists()]
+    return sorted({f"--sandbox_block_path={path.resolve()}" for path in found})
+
 
 @dataclass
 class Result:

@@ -4,6 +4,8 @@ load("//toolchains/private:fetch.bzl", "fetch_tool_set", "write_toolchain")
 load("//toolchains/private:local.bzl", "find_local")
 load("//toolchains/private:schema.bzl", "fields")
 
+_FETCH = Label("//toolchains/gcc:fetch.py")
+_LOCK_OF_EXTRA = Label("//toolchains/gcc:extra.json")
 _RULE_FILE = Label("//toolchains/gcc:toolchain.bzl")
 
 # For Bazel's own C++ rules; the registration is in the package `cc` of the hub.
@@ -41,10 +43,11 @@ cc_toolchain(
 """
 
 def _gcc_repository_impl(rctx):
+    rctx.watch(_LOCK_OF_EXTRA)
     version = fetch_tool_set(
         rctx,
         "gcc",
-        arguments = ["-B", str(rctx.path(Label("//toolchains/gcc:fetch.py"))), "root", "extra"],
+        arguments = ["-B", str(rctx.path(_FETCH)), "root", "extra"],
     )
     record = json.decode(rctx.read("root/set.json"))
     write_toolchain(
