@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pypto.jit.config import CacheConfig, process_default
 from pypto.jit.flow import find_object
-from pypto.jit.request import IdentityUnavailable, Request, capture
+from pypto.jit.request import Request, capture
 from pypto.jit.sealed import chosen_bundles
 from pypto.jit.stats import count_object_hit
 from pypto.language.watch import SourceWatch
@@ -150,7 +150,7 @@ class RepeatedCalls:
             found = find_object(capture(self._function, values, {}, config))
             if found is not kernel or not (surroundings.hold() and watch.unchanged()):
                 return None
-        except (OSError, IdentityUnavailable):
-            return None
+        except Exception:
+            return None  # the request of a moment ago passed: something changed, and the next one says what
         disabled = not request.policy.enabled
         return _Call(config, surroundings, watch, prepared, tuple(values[len(args) :]), disabled)

@@ -290,7 +290,7 @@ def _visit(kernel: KernelSource, done: dict[int, FunctionSource]) -> None:
             _visit(value, done)
 
 
-_BUILTINS = frozenset(
+BUILTINS = frozenset(
     {"range", "min", "max", "len", "int", "float", "bool", "abs", "print", "sum", "round", "enumerate"}
 )
 
@@ -337,7 +337,7 @@ def _resolve(kernel: KernelSource, name: OutsideName) -> tuple[tuple[str, ...], 
             ) from None
     elif root in function.__globals__:
         value = function.__globals__[root]
-    elif root in _BUILTINS:
+    elif root in BUILTINS:
         return (root,), _builtin(root)
     else:
         raise _undefined(kernel, name, root)

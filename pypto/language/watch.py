@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pypto.language.source import KernelSource, SourceClosure, is_namespace
+from pypto.language.source import BUILTINS, KernelSource, SourceClosure, is_namespace
 
 Check = Callable[[], bool]
 
@@ -53,6 +53,8 @@ class SourceWatch:
             self._checks.append(lambda: cell.cell_contents is value)
         elif root in function.__globals__:
             value = self._member(function.__globals__, root)
+        elif root not in BUILTINS:
+            raise KeyError(root)
         else:
             namespace = function.__globals__
             self._checks.append(lambda: root not in namespace)

@@ -50,6 +50,7 @@ class Frame:
 
     Attributes:
         request, result: references to the structures that ``pypto_run`` takes.
+        memory: the arguments' structures.
         outcome: what ``result`` refers to.
         tensors: for each tensor its position, the flags that its array must have, and where its address goes.
         scalars: for each scalar its position, what makes the number that is stored, and where it goes.
@@ -58,8 +59,9 @@ class Frame:
     def __init__(self, prepared: PreparedCall, orchestration: abi.Orchestration) -> None:
         layout = prepared.layout
         memory = (abi.Argument * len(layout)).from_buffer_copy(layout)
-        # The names that the copied structures point to belong to the layout.
-        self._keep = layout, memory
+        self.memory = memory
+        # Owns the names that the copied structures point to.
+        self._layout = layout
         self.outcome = abi.RunResult(struct_size=ctypes.sizeof(abi.RunResult))
         self.request = ctypes.byref(orchestration.request(memory, threads=prepared.threads, ring=prepared.ring))
         self.result = ctypes.byref(self.outcome)
