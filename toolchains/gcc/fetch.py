@@ -1,6 +1,6 @@
 """Fetches the pinned GCC: ``fetch.py ROOT EXTRA``, or moves the pin of its C compiler: ``fetch.py lock``.
 
-ROOT becomes the tool set that kernels are compiled with. EXTRA gets what Bazel's own C and C++ rules need besides, which
+ROOT becomes the tool set that kernels are compiled with. EXTRA gets what Bazel's own C and C++ rules need besides; it
 stays out of the set, so that its identity is that of every other installation. All of it is from the packages of the
 set, but for the C compiler, whose package `extra.json` pins.
 """
