@@ -15,6 +15,7 @@ _PACKAGE = _ROOT / "pypto"
 
 # part -> parts it may import; every part may import itself.
 ARROWS: dict[str, frozenset[str]] = {
+    "__main__": frozenset(),
     "ir": frozenset(),
     "language": frozenset({"ir"}),
     "codegen": frozenset({"ir", "_identity.records"}),

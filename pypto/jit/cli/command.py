@@ -9,21 +9,24 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pypto.jit.cli.errors import CommandError, WarmupFileError
+from pypto.jit.cli.errors import CommandError, InputError
 
 _OVERVIEW = """\
 Fill, look at and clean the persistent cache of compiled kernels.
 
   python -m pypto.jit warm    --module my_kernels --config warmup.json   build what a list of kernels needs
   python -m pypto.jit explain --module my_kernels --config warmup.json   would it hit? if not: which field differs
-  python -m pypto.jit stat    --root kernel-cache                        what is in a cache
-  python -m pypto.jit verify  --root kernel-cache                        read and hash every byte of it
+  python -m pypto.jit stat    [--root kernel-cache]                      what is in a cache
+  python -m pypto.jit verify  [--root kernel-cache]                      read and hash every byte of it
   python -m pypto.jit prune   --root kernel-cache --older-than 30d       remove entries, with all users stopped
 """
 
 _EPILOG = """\
 exit status: 0 done, and nothing was found wrong; 1 the command found or met a problem (a kernel failed, a request would
-miss, an entry is invalid, a lock is held); 2 the command line or the warmup file is wrong, and nothing was done.
+miss, an entry is invalid, a lock is held); 2 the command line, the environment or the warmup file is wrong, and nothing
+was done; 130 interrupted.
+
+Without --root, stat and verify look at the configured cache: PYPTO_CACHE_DIR, else ~/.cache/pypto/jit.
 
 environment, where no config says otherwise: PYPTO_CACHE=1 turns the cache on, PYPTO_CACHE_DIR names its root,
 PYPTO_CACHE_READONLY=1 forbids writing to it, PYPTO_CACHE_EPOCH and PYPTO_CACHE_IDENTITY are part of every key.
@@ -60,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
-    except WarmupFileError as error:
+    except InputError as error:
         print(f"pypto: error: {error}", file=sys.stderr)
         return 2
     except CommandError as error:
@@ -100,12 +103,12 @@ def _parser() -> argparse.ArgumentParser:
         help="say whether requests would hit and, if not, which fields differ",
         description="With --module and --config: look each request of a warmup file up, build nothing, write nothing.\n"
         "A miss names the stored key that is nearest and every field in which the two differ, as\n"
-        "`field: stored value -> value now`. With --root and two keys (or their beginnings): how those differ.",
+        "`field: stored value -> value now`. With two keys of a cache (or their beginnings): how those differ.",
         epilog="Status 1 when a request would not hit, or the two keys differ.",
         formatter_class=raw,
     )
     _add_requests(ask, required=False)
-    ask.add_argument("--root", type=Path, metavar="DIR", help="cache that holds the two keys")
+    _add_root_option(ask, "cache that holds the two keys")
     ask.add_argument("keys", nargs="*", metavar="KEY", help="two keys; `stat --entries` lists them")
     ask.set_defaults(run=_explain, parser=ask)
 
@@ -135,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         "process that only loaded kernels holds none.",
         formatter_class=raw,
     )
-    _add_root(ask)
+    _add_root(ask, required=True)
     ask.add_argument("--older-than", type=_age, metavar="AGE", help="published longer ago, such as 12h, 30d or 8w")
     ask.add_argument("--max-bytes", type=_size, metavar="SIZE", help="oldest first, until the rest fits; such as 2G")
     ask.add_argument(
@@ -159,9 +162,14 @@ def _add_requests(ask: argparse.ArgumentParser, *, required: bool) -> None:
     ask.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def _add_root(ask: argparse.ArgumentParser) -> None:
-    ask.add_argument("--root", type=Path, required=True, metavar="DIR", help="cache root")
+def _add_root(ask: argparse.ArgumentParser, *, required: bool = False) -> None:
+    _add_root_option(ask, "cache root", required=required)
     ask.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_root_option(ask: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
+    default = "" if required else " (default: PYPTO_CACHE_DIR, else ~/.cache/pypto/jit)"
+    ask.add_argument("--root", type=Path, required=required, metavar="DIR", help=f"{what}{default}")
 
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -199,22 +207,34 @@ def _explain(options: argparse.Namespace) -> int:
 
     if options.module is not None and options.config is not None and options.root is None and not options.keys:
         return explain_requests(options.module, options.config, as_json=options.json)
-    if options.module is None and options.config is None and options.root is not None and len(options.keys) == 2:
-        return explain_keys(options.root, *options.keys, as_json=options.json)
-    options.parser.error("give --module and --config, or --root and two keys")
+    if options.module is None and options.config is None and len(options.keys) == 2:
+        return explain_keys(_root(options), *options.keys, as_json=options.json)
+    options.parser.error("give --module and --config, or two keys (of the cache --root)")
     raise AssertionError("unreachable")
+
+
+def _root(options: argparse.Namespace) -> Path:
+    if options.root is not None:
+        root: Path = options.root
+        return root
+    from pypto.jit.config import capture_policy
+
+    try:
+        return capture_policy().root
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def _stat(options: argparse.Namespace) -> int:
     from pypto.jit.cli.inspect_root import stat
 
-    return stat(options.root, entries=options.entries, as_json=options.json)
+    return stat(_root(options), entries=options.entries, as_json=options.json)
 
 
 def _verify(options: argparse.Namespace) -> int:
     from pypto.jit.cli.inspect_root import verify
 
-    return verify(options.root, as_json=options.json)
+    return verify(_root(options), as_json=options.json)
 
 
 def _prune(options: argparse.Namespace) -> int:

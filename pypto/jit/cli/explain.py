@@ -30,7 +30,7 @@ class Explanation:
     Attributes:
         kernel: name of the kernel.
         variant: what it is compiled for.
-        verdict: ``ready hit``, ``generated hit``, ``bundle hit``, ``miss``, ``bypass`` or ``off``.
+        verdict: ``ready hit``, ``generated hit``, ``bundle hit``, ``miss``, ``bypass``, ``forced`` or ``off``.
         key: digest of the request's key.
         nearest: digest of the stored key that shares most with it; for a miss.
         differences: every field in which the two differ.
@@ -74,6 +74,9 @@ def explain_keys(root: Path, before: str, after: str, *, as_json: bool) -> int:
 def _explain(wanted: WarmupRequest) -> Explanation:
     request = wanted.request
     variant = str(request.specialization)
+    if request.forced:
+        forced = "diagnostics or an explicit output directory force a build"
+        return Explanation(wanted.kernel, variant, "forced", reason=forced)
     sealed = find_sealed(request.bundles, request.source_digest, request.specialization_digest)
     if sealed is not None:
         bundle, entry = sealed

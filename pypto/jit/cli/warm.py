@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pypto.build.errors import BuildError
-from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.output import Progress, print_json, print_table
 from pypto.jit.cli.warmup_file import WarmupRequest, load_warmup
 from pypto.jit.flow import obtain
@@ -67,8 +66,11 @@ def _prepare(wanted: WarmupRequest) -> WarmResult:
     try:
         kernel = obtain(request)
         kernel.ensure_ready()
-    except (CompileError, BuildError, CommandError, ToolchainError, ValueError, RuntimeError, OSError) as error:
-        failure = str(error) or type(error).__name__
+    except (CompileError, BuildError, ToolchainError) as error:
+        failure = str(error)
+    except Exception as error:
+        # Whatever it is, the others are still prepared.
+        failure = f"{type(error).__name__}: {error}"
     seconds = round(time.perf_counter() - start, 3)
     after = cache_stats()
     if kernel is None or failure is not None:

@@ -48,6 +48,19 @@ def test_cfg_01_11_default_policy_is_off_with_the_root_in_the_home_folder(
     assert policy.root == tmp_path / ".cache" / "pypto" / "jit"
 
 
+def test_without_a_home_folder_only_the_default_root_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert capture_policy().enabled is False
+    assert capture_policy(CacheConfig(enabled=True, root=tmp_path)).root == tmp_path
+    with pytest.raises(ValueError, match=r"this user has none: set HOME or PYPTO_CACHE_DIR, or name CacheConfig\.root"):
+        capture_policy(CacheConfig(enabled=True))
+
+
 def test_cfg_12_67_relative_paths_are_resolved_at_capture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config = CacheConfig(enabled=True, root=Path("cache"), extra_source_paths=("kernels",))
     monkeypatch.chdir(tmp_path)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from pypto.__main__ import main as overview
 from pypto.build.errors import BuildError
 from pypto.jit.cli.command import main
 
@@ -91,21 +93,25 @@ def test_cli_27_53_a_private_result_says_why_and_is_no_failure(run: Run, config:
 
 
 def test_cli_43_56_a_failing_request_does_not_stop_the_others(run: Run, config: Path, builds: Any) -> None:
-    failures = iter([BuildError("no disk")])
+    for error, reason in ((BuildError("no disk"), "no disk"), (KeyError("x"), "KeyError: 'x'")):
+        failures = iter([error])
 
-    def fail() -> None:
-        for failure in failures:
-            raise failure
+        def fail(failures: Iterator[Exception] = failures) -> None:
+            for failure in failures:
+                raise failure
 
-    builds.while_compiling = fail
-    results = warm(run, config, status=1)
-    assert [(r["result"], r["reason"]) for r in results] == [("failed", "no disk"), ("shared", None)]
+        builds.while_compiling = fail
+        results = warm(run, config, status=1)
+        assert [(r["result"], r["reason"]) for r in results] == [("failed", reason), ("shared", None)]
 
 
 def test_cli_13_43_a_wrong_file_is_status_2(run: Run, config: Path, builds: Any, capsys: Any) -> None:
     config.write_text("{")
     assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 2
     assert "is not JSON" in capsys.readouterr().err
+    config.write_text(json.dumps({"schema_version": 1, "requests": [{"kernel": "annotated"}, {"kernel": "none"}]}))
+    assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 2
+    assert "requests[1]: module sample_kernels has no 'none'" in capsys.readouterr().err
     assert builds.generated == []
 
 
@@ -121,6 +127,8 @@ def test_cli_54_the_table(run: Run, config: Path, builds: Any, capsys: pytest.Ca
 def test_cli_02_44_45_46_47_stat_reads_manifests_only(run: Run, config: Path, tmp_path: Path) -> None:
     root = tmp_path / "cache"
     results = warm(run, config)
+    (ready,) = root.glob(f"artifacts/*/{results[0]['key']}/*/ready")
+    (ready / "kernel_config.py").write_text("raise SystemExit('cached code ran')")
     # Wrong bytes of the right size: whoever read them would notice.
     for path in root.rglob("main.*"):
         path.write_bytes(bytes(path.stat().st_size))
@@ -130,10 +138,22 @@ def test_cli_02_44_45_46_47_stat_reads_manifests_only(run: Run, config: Path, tm
     before = tree(root)
     lock = os.open(next((root / "locks").iterdir()), os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    found = run("stat", "--root", str(root), "--entries")
+    opened: list[str] = []
+    real = os.open
+
+    def watching(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        if not flags & os.O_DIRECTORY:
+            opened.append(os.fsdecode(path))
+        return real(path, flags, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", watching)
+        found = run("stat", "--root", str(root), "--entries")
     os.close(lock)
+    assert opened == ["artifact_manifest.json"] * 4
     assert tree(root) == before
     assert (found["entries"], found["keys"], found["locks"]) == (4, 2, 2)
+    (ready / "kernel_config.py").unlink()
     assert found["states"]["ready"]["bytes"] == sum(
         path.stat().st_size for path in root.rglob("ready/**/*") if path.is_file() and path.suffix != ".json"
     ) + sum(p.stat().st_size for n in ("kernel_config", "binary_manifest") for p in root.rglob(f"ready/{n}.json"))
@@ -145,6 +165,57 @@ def test_cli_02_44_45_46_47_stat_reads_manifests_only(run: Run, config: Path, tm
 def test_cli_55_a_missing_root_is_empty_and_stays_missing(run: Run, tmp_path: Path) -> None:
     assert run("stat", "--root", str(tmp_path / "none"))["entries"] == 0
     assert not (tmp_path / "none").exists()
+
+
+def test_without_root_the_configured_cache_is_looked_at(
+    run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = (result["key"] for result in warm(run, config))
+    monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path / "cache"))
+    assert (run("stat")["entries"], run("verify")["valid"]) == (4, 4)
+    assert run("explain", one, other, status=1)["before"] == one
+    monkeypatch.delenv("PYPTO_CACHE_DIR")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert run("stat")["root"] == str(tmp_path / "home/.cache/pypto/jit")
+    for name, value, message in (("PYPTO_CACHE", "yes", "PYPTO_CACHE is 0 or 1, got 'yes'"),):
+        monkeypatch.setenv(name, value)
+        assert main(["stat"]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_cli_46_looking_at_a_root_that_belongs_to_somebody_else(run: Run, config: Path, tmp_path: Path) -> None:
+    """CLI-46: stat, verify and explain as a user who may read the root and write nothing."""
+    warm(run, config)
+    root = tmp_path / "cache"
+    for folder in (*tmp_path.parents[:2], tmp_path, root, *root.rglob("*")):
+        folder.chmod(folder.stat().st_mode | (0o755 if folder.is_dir() else 0o444))
+    for lock in (root / "locks").iterdir():
+        lock.chmod(0o000)
+    before = tree(root)
+    requests = ["--module", "sample_kernels", "--config", str(config)]
+    for command in (["stat", "--root", str(root)], ["verify", "--root", str(root)], ["explain", *requests]):
+        child = os.fork()
+        if child == 0:
+            status = 9
+            try:
+                os.setgid(65534)
+                os.setuid(65534)
+                status = main(command)
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, command
+    assert tree(root) == before
+
+
+def test_explain_says_what_a_forced_request_does(run: Run, config: Path) -> None:
+    warm(run, config)
+    document = json.loads(config.read_text())
+    document["requests"][0]["run_config"] = {"save_kernels": True}
+    config.write_text(json.dumps(document))
+    found = explain(run, config, status=1)
+    assert [each["verdict"] for each in found] == ["forced", "ready hit"]
+    assert found[0]["reason"] == "diagnostics or an explicit output directory force a build"
 
 
 def test_explain_names_the_field_that_differs(
@@ -275,3 +346,14 @@ def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str])
         main([*([command] if command else []), "--help"])
     assert stopped.value.code == 0
     assert "python -m pypto.jit" in capsys.readouterr().out
+
+
+def test_the_package_itself_says_where_the_commands_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert overview([]) == overview(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert set(re.findall(r"python -m pypto\.(\w+)", text)) == {"toolchain", "jit", "bundle", "build"}
+    for wrong, message in ((["jit", "stat"], "see python -m pypto.jit --help"), (["x"], "see python -m pypto --help")):
+        with pytest.raises(SystemExit) as stopped:
+            overview(wrong)
+        assert stopped.value.code == 2
+        assert message in capsys.readouterr().err
