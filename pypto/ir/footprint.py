@@ -17,8 +17,14 @@ class MemoryLimitError(IRError):
 
 
 @dataclass
-class _Buffer:
-    """A tile's storage; values that a loop carries or an `if` merges share one."""
+class TileBuffer:
+    """A tile's storage; values that a loop carries or an `if` merges share one.
+
+    Attributes:
+        nbytes: size in bytes, filled up as the memory wants it.
+        first, last: positions of the operations that make it and that use it last, in program order.
+        loc: where it is made.
+    """
 
     name: str
     type: TileType
@@ -34,8 +40,8 @@ class _Lifetimes:
 
     def __init__(self) -> None:
         self.position = 0
-        self.buffer_of: dict[int, _Buffer] = {}
-        self.buffers: list[_Buffer] = []
+        self.buffer_of: dict[int, TileBuffer] = {}
+        self.buffers: list[TileBuffer] = []
 
     def define(self, value: Value, loc: Loc | None) -> None:
         type = value.type
@@ -43,7 +49,7 @@ class _Lifetimes:
             return
         unit = ALIGNMENT[type.memory]
         nbytes = -(-type.nbytes // unit) * unit
-        buffer = _Buffer(value.name, type, type.memory, nbytes, self.position, self.position, loc)
+        buffer = TileBuffer(value.name, type, type.memory, nbytes, self.position, self.position, loc)
         self.buffers.append(buffer)
         self.buffer_of[id(value)] = buffer
 
@@ -105,16 +111,22 @@ class _Lifetimes:
 _IN_PLACE = frozenset({"tile.set_validshape", "tile.reshape"})
 
 
+def tile_buffers(function: Function) -> tuple[list[TileBuffer], int]:
+    """The storage of an incore function's tiles, and its number of operations; memory inference has run."""
+    lifetimes = _Lifetimes()
+    lifetimes.block(function.body)
+    return lifetimes.buffers, lifetimes.position
+
+
 def check_footprint(function: Function, backend_type: str) -> None:
     """Refuse a function whose live tiles cannot fit, however they are placed.
 
     Raises:
         MemoryLimitError: naming the memory, the sizes and the largest tiles.
     """
-    lifetimes = _Lifetimes()
-    lifetimes.block(function.body)
+    found, _ = tile_buffers(function)
     for memory, limit in capacity(backend_type).items():
-        buffers = [b for b in lifetimes.buffers if b.memory is memory]
+        buffers = [b for b in found if b.memory is memory]
         for buffer in buffers:
             if buffer.nbytes > limit:
                 raise MemoryLimitError(
@@ -133,7 +145,7 @@ def check_footprint(function: Function, backend_type: str) -> None:
                 )
 
 
-def _shown(buffer: _Buffer) -> str:
+def _shown(buffer: TileBuffer) -> str:
     rows, cols = buffer.type.shape
     return f"{buffer.name} [{rows}, {cols}] {buffer.type.dtype} ({_size(buffer.nbytes)})"
 
