@@ -1,0 +1,154 @@
+"""Build stages that write stand-in files, so that the flow of requests is tested without any compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pypto.build.binaries
+import pypto.jit.building
+import pypto.toolchain
+from pypto._identity.records import canonical_json
+from pypto.build.generate import request_record
+from pypto.build.layout import copy_file, generated_files, new_directory, read_config, write_file
+from pypto.build.seal import Specialized, seal
+from pypto.ir.nodes import Block, Function, FunctionKind, Program
+from pypto.jit import flow
+from pypto.runtime.kernel_config import RUNTIME_ABI
+from pypto.toolchain import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet
+
+KERNELS = """
+import pypto.language as pl
+
+FACTOR = 2.0
+N = pl.dynamic("N")
+
+
+@pl.jit.incore
+def scale(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
+    pl.store(pl.load(x, [0, 0], [16, 64]) * FACTOR, [0, 0], out)
+
+
+@pl.jit
+def annotated(x: pl.Tensor[[N, 64], pl.FP32], count: int, out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
+    scale(x, out)
+    return out
+
+
+@pl.jit
+def open_shape(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    scale(x, out)
+    return out
+"""
+
+
+class Builds:
+    """What the stand-in stages did, and hooks into them."""
+
+    def __init__(self) -> None:
+        self.generated: list[str] = []
+        self.compiled: list[str] = []
+        self.uncovered: tuple[str, ...] = ()
+        self.while_generating: Callable[[], None] = lambda: None
+        self.while_compiling: Callable[[], None] = lambda: None
+        self._lock = threading.Lock()
+
+    def forget_objects(self) -> None:
+        """What a new process would know: nothing."""
+        flow._objects.clear()
+
+    def seal(self, folder: Path, version: str, *requests: Any) -> Path:
+        """A bundle in a folder, sealed with other tools than those in force."""
+        return seal_all(folder, version, *requests)
+
+    def make_toolchain(self, folder: Path, version: str) -> Toolchain:
+        """Another toolchain of empty folders."""
+        return fake_toolchain(folder, version)
+
+    def generate(self, closure: Any, specialization: Any, out: Path) -> Program:
+        with self._lock:
+            self.generated.append(specialization.entry)
+        config = {
+            "schema": 1,
+            "entry": specialization.entry,
+            "build_kind": "single_chip",
+            "runtime": "host_build_graph",
+            "runtime_abi": RUNTIME_ABI,
+            "backend_type": specialization.options.backend_type,
+            "params": [],
+            "execution_mode": specialization.options.execution_mode,
+            "orchestration": {"source": "orchestration/main.cpp", "binary": "prebuilt/orchestration/main.so"},
+            "kernels": [],
+        }
+        root = new_directory(out)
+        write_file(root, "kernel_config.json", canonical_json(config))
+        write_file(root, "orchestration/main.cpp", b"int main() {}\n")
+        self.while_generating()
+        entry = Function(specialization.entry, FunctionKind.ORCHESTRATION, [], Block())
+        return Program(specialization.entry, {specialization.entry: entry})
+
+    def assemble(self, generated: Path, toolchain: Toolchain, out: Path) -> None:
+        new_directory(out)
+
+    def compile(self, generated: Path, assembled: Path, toolchain: Toolchain, out: Path) -> tuple[str, ...]:
+        config = read_config(generated)
+        with self._lock:
+            self.compiled.append(config["entry"])
+        self.while_compiling()
+        root = new_directory(out)
+        for name in generated_files(config):
+            copy_file(generated / name, root, name)
+        for part in (config["orchestration"], *config["kernels"]):
+            write_file(root, part["binary"], b"binary")
+        write_file(root, "binary_manifest.json", b"{}")
+        return self.uncovered
+
+
+def seal_all(folder: Path, version: str, *requests: Any) -> Path:
+    """A bundle of the artifacts that requests ask for, sealed with the identity of a stand-in toolchain."""
+    work = folder / "steps"
+    stages = Builds()
+    inputs = []
+    for number, request in enumerate(requests):
+        at = work / str(number)
+        generated, ready = at / "generated", at / "ready"
+        stages.generate(request.closure, request.specialization, generated)
+        stages.compile(generated, at, fake_toolchain(folder / "tools"), ready)
+        (at / "request.json").write_bytes(request_record(request.closure, request.specialization).to_bytes())
+        inputs.append(Specialized(at / "request.json", generated, ready))
+    seal(inputs, fake_toolchain(folder / "tools", version).descriptor, folder / "x.bundle")
+    return folder / "x.bundle"
+
+
+def fake_toolchain(folder: Path, version: str = "1") -> Toolchain:
+    """A toolchain of empty folders."""
+    sets = {}
+    for name in ("gcc", "isa", "ptoas"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        tool = ToolFile("bin/tool", "1" * 64, None)
+        sets[name] = ToolSet(name, version, "0" * 64, "2" * 64, 1, 1, {"tool": tool})
+    return Toolchain(ToolchainDescriptor(sets), Bindings({name: folder / name for name in sets}))
+
+
+def stand_in(made: Builds, patch: Callable[[Any, str, Any], None]) -> None:
+    """Let JIT requests use these stages; ``patch`` sets an attribute."""
+    patch(pypto.jit.building, "generate", made.generate)
+    patch(pypto.build.binaries, "assemble", made.assemble)
+    patch(pypto.build.binaries, "compile_", made.compile)
+
+
+def load_kernels(folder: Path) -> ModuleType:
+    """The module of kernels, written to a folder and imported."""
+    path = folder / "sample_kernels.py"
+    path.write_text(KERNELS)
+    spec = importlib.util.spec_from_file_location("sample_kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
