@@ -1,4 +1,4 @@
-"""Getting the locked files of one tool set: from a folder the user names, else with pip and apt."""
+"""Getting the locked files of one tool set: from a folder the user names, else kept ones, else with pip and apt."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pypto.toolchain.apt import Apt
+from pypto.toolchain.downloads import keep, kept
 from pypto.toolchain.errors import FetchError
 from pypto.toolchain.lock import LockedFile, LockedSet
 from pypto.toolchain.pip import download_wheel
@@ -46,6 +47,8 @@ def fetch_set(locked: LockedSet, scratch: Path, files: Path | None = None) -> di
         if files is not None and (path := files / file.file).is_file():
             _verify(file, path, f"in {files}")
             found[file.file] = path
+        elif (earlier := kept(file)) is not None:
+            found[file.file] = earlier
     wanted = [file for file in locked.files if file.file not in found]
     downloads = scratch / "downloads"
     downloads.mkdir(exist_ok=True)
@@ -58,6 +61,7 @@ def fetch_set(locked: LockedSet, scratch: Path, files: Path | None = None) -> di
             with Progress(f"downloading {file.file}", file.size) as progress:
                 path = download_wheel(file, downloads, scratch, progress)
         _verify(file, path, "as downloaded")
+        keep(file, path)
         found[file.file] = path
     return found
 

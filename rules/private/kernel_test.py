@@ -204,9 +204,14 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
 def main() -> int:
     runfiles = Path(os.environ["RUNFILES_DIR"])
     plan = json.loads(Path(sys.argv[1]).read_bytes())
-    wheels = runfiles / plan["wheels"] / f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    if not wheels.is_dir():
-        raise TestFailed(f"there are no pinned wheels for {sys.version.split()[0]} ({sys.executable})")
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    places = [runfiles / repository / f"cp{python.replace('.', '')}" for repository in plan["wheels"]]
+    wheels = next((place for place in places if place.is_dir()), None)
+    if wheels is None:
+        raise TestFailed(
+            f"this test runs with Python {python} ({sys.executable}), for which no NumPy was fetched: "
+            f"build with --@pypto//rules:kernel_test_python={python}, or with =all (3.11 to 3.13)"
+        )
     sys.path[1:1] = [str(wheels), *(str(runfiles / folder) for folder in plan["imports"])]
 
     from pypto.bundle.reading import open_bundle

@@ -33,7 +33,7 @@ def _pypto_kernel_test_impl(ctx):
         "imports": [ctx.workspace_name] + imports,
         "seed": ctx.attr.seed,
         "tolerance": ctx.attr.tolerance,
-        "wheels": runfiles_path(ctx, ctx.files._wheels[0]).partition("/")[0],
+        "wheels": sorted({runfiles_path(ctx, file).partition("/")[0]: None for file in ctx.files._wheels}),
     }) + "\n")
     return [
         python_program(
@@ -116,6 +116,7 @@ pypto_kernel_test(
 ```
 
 Tensors hold random numbers, the same in every run; outputs are filled with NaN first, so that an element that the
-kernel forgets is seen. The simulator's checks are on. The machine needs no compiler and no NumPy.""",
+kernel forgets is seen. The simulator's checks are on. The machine needs no compiler and no NumPy. NumPy is fetched for
+the Python of this machine; where another one runs the tests, `--@pypto//rules:kernel_test_python` names it, or `all`.""",
     test = True,
 )

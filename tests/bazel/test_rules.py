@@ -25,7 +25,8 @@ def test_analysis_tests_pass(checkout: Workspace) -> None:
 
 
 def test_nothing_is_fetched_that_is_not_built(tmp_path: Path) -> None:
-    """Loading every package, building other targets and failing in device mode leave the tools where they are."""
+    """Loading every package, building other targets and failing in device mode leave the tools where they are; a test's
+    NumPy is the one for this machine's Python."""
     fresh = Workspace(ROOT, output_base=tmp_path / "output")
     try:
         listed = fresh.run("query", "//... - //tests/bazel/...", stdout_only=True).succeeded()
@@ -35,6 +36,9 @@ def test_nothing_is_fetched_that_is_not_built(tmp_path: Path) -> None:
         assert device.code != 0
         assert not [name for name in fresh.fetched() if name.endswith(TOOL_REPOSITORIES)]
         assert [name for name in fresh.fetched() if name.endswith("gcc_toolchains")]  # or the names have changed
+        fresh.build("--nobuild", "//kernels:add_test")
+        wheels = {name.rpartition("pypto_")[2] for name in fresh.fetched() if "pypto_wheels" in name}
+        assert wheels == {"wheels", "wheels_machine"}  # and not those of other Pythons
     finally:
         fresh.remove()
 
@@ -185,7 +189,7 @@ def test_every_semantic_cache_setting_has_a_flag(checkout: Workspace) -> None:
     listed = checkout.run("query", 'kind("(string|bool)_flag", //rules:all)', stdout_only=True).succeeded()
     flags = {line.removeprefix("//rules:") for line in listed.output.split()}
     # What a bundle is for is no environment variable: RunConfig says it in a JIT call.
-    settings = flags - {"backend_type", "execution_mode", "persistent_workers"}
+    settings = flags - {"backend_type", "execution_mode", "kernel_test_python", "persistent_workers"}
     assert {f"PYPTO_{flag.upper()}" for flag in settings} == semantic
 
 

@@ -1,51 +1,47 @@
-"""Fetches the wheels of a lock with pip and unpacks what running needs: ``fetch_wheels.py LOCK FOLDER``."""
+"""Fetches the wheels of a lock with pip and unpacks what running needs: ``fetch_wheels.py LOCK FOLDER 3.11...``."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pypto.toolchain.archives import wheel_members
 from pypto.toolchain.errors import ToolchainError
-from pypto.toolchain.fetch import files_folder
-from pypto.toolchain.lock import LockedFile
-from pypto.toolchain.pip import download_wheel
-from pypto.toolchain.progress import Progress
+from pypto.toolchain.fetch import fetch_set, files_folder
+from pypto.toolchain.lock import LockedFile, LockedSet
 
 # Tests, type stubs, headers and build helpers: a test that runs kernels imports none of them.
 _LEFT_OUT = re.compile(r"(.*/)?(tests|f2py|distutils|include|_pyinstaller)/.*|.*\.(pyi|pxd|pyx|a|h|txt|md)")
 
 
-def fetch(lock: Path, into: Path) -> None:
-    """Fill ``into`` with one folder for each Python of the lock.
+def fetch(lock: Path, into: Path, pythons: Sequence[str]) -> None:
+    """Fill ``into`` with one folder for each of the Pythons.
 
     Raises:
         ToolchainError: a wheel cannot be fetched, or is not the one that the lock names.
     """
-    given = files_folder(None)
-    with tempfile.TemporaryDirectory(dir=into) as temporary:
-        scratch = Path(temporary)
-        for tag, wheels in sorted(json.loads(lock.read_bytes())["wheels"].items()):
-            for record in wheels:
-                where = {"platform": record.pop("platform"), "python": record.pop("python")}
-                wheel = LockedFile(kind="wheel", where=where, **record)
-                if given is not None and (given / wheel.file).is_file():
-                    path = given / wheel.file
-                else:
-                    with Progress(f"downloading {wheel.file}", wheel.size) as progress:
-                        path = download_wheel(wheel, scratch, scratch, progress)
-                _unpack(wheel, path, into / tag)
-            shutil.rmtree(scratch / "pip-tmp", ignore_errors=True)
+    entries = json.loads(lock.read_bytes())["wheels"]
+    for python in pythons:
+        tag = f"cp{python.replace('.', '')}"
+        wheels = LockedSet("wheels", python, tuple(_locked(record) for record in entries[tag]))
+        with tempfile.TemporaryDirectory(dir=into) as scratch:
+            files = fetch_set(wheels, Path(scratch), files_folder(None))
+            for path in files.values():
+                _unpack(path, into / tag)
 
 
-def _unpack(wheel: LockedFile, path: Path, into: Path) -> None:
-    if hashlib.sha256(path.read_bytes()).hexdigest() != wheel.sha256:
-        raise ToolchainError(f"{path} is not the file that the lock names: its SHA-256 is not {wheel.sha256}")
+def _locked(record: Mapping[str, Any]) -> LockedFile:
+    fields = dict(record)
+    where = {name: fields.pop(name) for name in ("platform", "python")}
+    return LockedFile(kind="wheel", where=where, **fields)
+
+
+def _unpack(path: Path, into: Path) -> None:
     for member in wheel_members(path, lambda name: _LEFT_OUT.fullmatch(name) is None):
         file = into / member.path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -55,6 +51,6 @@ def _unpack(wheel: LockedFile, path: Path, into: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        fetch(Path(sys.argv[1]), Path(sys.argv[2]).absolute())
+        fetch(Path(sys.argv[1]), Path(sys.argv[2]).absolute(), sys.argv[3:])
     except ToolchainError as error:
         sys.exit(f"pypto: error: {error}")

@@ -22,6 +22,13 @@ from pypto.toolchain.lock import Lock
 from pypto.toolchain.tree import Tree
 
 
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's caches: downloads are kept in a folder of the test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return tmp_path / "caches/pypto"
+
+
 def listing(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -235,6 +242,34 @@ def fake_apt(packages: Packages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_packages_come_from_apt(packages: Packages, tmp_path: Path, fake_apt: type[FakeApt]) -> None:
+    assert check(install(packages.lock, tmp_path / "prefix", packages.folder)) == []
+
+
+def test_what_was_fetched_once_is_kept(
+    packages: Packages, tmp_path: Path, caches: Path, fake_apt: type[FakeApt]
+) -> None:
+    """A second installation asks no archive; a kept file that was damaged is fetched again."""
+    install(packages.lock, tmp_path / "first", packages.folder)
+    (file,) = [file for file in packages.lock.sets["gcc"].files if file.name == "libisl23"]
+    kept = caches / "downloads" / file.file
+    content = kept.read_bytes()
+    fake_apt.gone = ("libisl23",)
+    assert check(install(packages.lock, tmp_path / "second", packages.folder)) == []
+    for damaged in (b"\0" * len(content), content[:-1]):
+        kept.write_bytes(damaged)
+        with pytest.raises(FetchError, match="no longer carries"):
+            install(packages.lock, tmp_path / "third", packages.folder)
+    fake_apt.gone = ()
+    assert check(install(packages.lock, tmp_path / "third", packages.folder)) == []
+    assert kept.read_bytes() == content
+    assert not list(kept.parent.glob(".*"))
+
+
+def test_downloads_that_cannot_be_kept_are_no_error(
+    packages: Packages, tmp_path: Path, caches: Path, fake_apt: type[FakeApt]
+) -> None:
+    caches.mkdir(parents=True)
+    (caches / "downloads").write_text("in the way")
     assert check(install(packages.lock, tmp_path / "prefix", packages.folder)) == []
 
 
