@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pypto.build.layout import new_directory, read_config, write_file
 from pypto.build.parallel import run_all
+from pypto.build.profile import active, stage
 
 if TYPE_CHECKING:
     from pypto.toolchain.host import Tools
@@ -37,12 +40,28 @@ def assemble(generated: Path, toolchain: Tools, out: Path, *, jobs: int | None =
 
 
 def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools) -> bytes:
-    """C++ of one kernel; ``kernel`` is its entry in ``kernel_config.json``."""
+    """C++ of one kernel; ``kernel`` is its entry in ``kernel_config.json``. Tells the profile that is active."""
     from pypto.toolchain.repair import repair
-    from pypto.toolchain.tools import private_root, ptoas_command
+    from pypto.toolchain.tools import INSERT_SYNC, private_root, ptoas_command
 
     with private_root(toolchain) as root:
         (root.work / "kernel.pto").write_bytes(pto)
-        root.run(ptoas_command(toolchain, "w/kernel.pto", "w/kernel.cpp"), f"assemble {kernel['name']}")
+        command = ptoas_command(toolchain, "w/kernel.pto", "w/kernel.cpp")
+        with stage("ptoas", kernel["name"]):
+            said = root.run(command, f"assemble {kernel['name']}")
         text = (root.work / "kernel.cpp").read_text(encoding="utf-8")
-    return repair(text, kernel["repairs"]).encode("utf-8")
+        profile = active()
+        if profile is None or profile.ptoas_dumps is None:
+            return repair(text, kernel["repairs"]).encode("utf-8")
+        dumps = profile.ptoas_dumps / kernel["name"]
+        dumps.mkdir(parents=True, exist_ok=True)
+        (dumps / "00_input.pto").write_bytes(pto)
+        (dumps / "02_synchronised.cpp").write_text(text, encoding="utf-8")
+        (dumps / "messages.txt").write_text(said, encoding="utf-8")
+        # ptoas prints none of its passes; the one that can be left out shows its work so.
+        plain = replace(command, argv=tuple(part for part in command.argv if part != INSERT_SYNC))
+        root.run(plain, f"assemble {kernel['name']} without synchronisation")
+        shutil.copyfile(root.work / "kernel.cpp", dumps / "01_translated.cpp")
+    repaired = repair(text, kernel["repairs"])
+    (dumps / "03_repaired.cpp").write_text(repaired, encoding="utf-8")
+    return repaired.encode("utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pypto.build.layout import BINARY_MANIFEST, copy_file, generated_files, new_directory, read_config, write_file
 from pypto.build.parallel import run_all
+from pypto.build.profile import stage
 
 if TYPE_CHECKING:
     from pypto.runtime.kernel_compiler import Compiled
@@ -82,6 +83,10 @@ def compile_binaries(
     kernels = {kernel["binary"]: kernel for kernel in config["kernels"]}
 
     def one(path: str) -> Compiled:
+        with stage("c++", path):
+            return compiled(path)
+
+    def compiled(path: str) -> Compiled:
         if path == orchestration["binary"]:
             source = orchestration["source"]
             return compiler.compile_orchestration(

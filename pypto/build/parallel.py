@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,8 @@ def run_all(work: Callable[[Item], Result], items: Sequence[Item], jobs: int | N
         ended_by_sigterm(),
         ThreadPoolExecutor(workers, thread_name_prefix="pypto-build", initializer=tools.enter) as pool,
     ):
-        futures = [pool.submit(work, item) for item in items]
+        # Each in a context of its own, which knows what the caller works for.
+        futures = [pool.submit(contextvars.copy_context().run, work, item) for item in items]
         try:
             return [future.result() for future in futures]
         except BaseException:

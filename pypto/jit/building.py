@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pypto.build.generate import generate, pack_sources
-from pypto.build.layout import copy_file, generated_files, read_config, ready_files, write_file
+from pypto.build.layout import read_config, ready_files
 from pypto.jit.private import private_parent
 from pypto.jit.request import Request
 from pypto.jit.stats import count, timing
@@ -17,14 +17,15 @@ from pypto.runtime.errors import UnsupportedArtifactInput
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
+    from pypto.ir.passes.pipeline import Observer
     from pypto.toolchain.host import Tools
 
 
-def run_generation(request: Request, directory: Path) -> Program:
-    """The generation stage, counted, into an empty directory."""
+def run_generation(request: Request, directory: Path, observe: Observer | None = None) -> Program:
+    """The generation stage, counted, into an empty directory; ``observe`` is shown the program after each pass."""
     count("generation_builds")
     with timing("build_ns"):
-        return generate(request.closure, request.specialization, directory)
+        return generate(request.closure, request.specialization, directory, observe)
 
 
 def run_binaries(generated: Path, directory: Path, parent: Path, *, tools: Tools | None = None) -> tuple[str, ...]:
@@ -97,36 +98,6 @@ def private_kernel(
     )
 
 
-def build_forced(request: Request) -> CompiledKernel:
-    """Compile without looking anywhere, and keep files and dumps where the call asks for them."""
-    kernel = build_private(request)
-    assert kernel.output_dir is not None
-    target = kernel.output_dir.parent
-    if request.config.save_kernels_dir is not None:
-        target = Path(request.config.save_kernels_dir)
-        _copy_all(kernel.output_dir, target, generated_files(read_config(kernel.output_dir)))
-        kernel = kernel.with_output(target, lambda ready: _copy_all(ready, target, ready_files(read_config(ready))))
-    if request.config.dump_passes:
-        _dump_programs(request, target)
-    return kernel
-
-
-def _dump_programs(request: Request, target: Path) -> None:
-    from pypto.build.generate import lowered_program, specialized_program
-    from pypto.ir.printer import print_program
-
-    parsed = specialized_program(request.closure, request.specialization)
-    lowered = lowered_program(request.closure, request.specialization)
-    for name, program in (("00_after_Parse", parsed), ("01_after_Lower", lowered)):
-        write_file(target, f"passes_dump/{name}.txt", print_program(program, locations=True).encode())
-
-
 def read_ready(directory: Path) -> dict[str, bytes]:
     """Bytes of every file of a READY directory by path."""
     return {name: (directory / name).read_bytes() for name in ready_files(read_config(directory))}
-
-
-def _copy_all(source: Path, target: Path, names: tuple[str, ...]) -> None:
-    target.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        copy_file(source / name, target, name)

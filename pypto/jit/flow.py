@@ -42,7 +42,7 @@ def obtain(request: Request) -> CompiledKernel:
     if not request.policy.enabled:
         count("disabled_requests")
     if request.forced:
-        from pypto.jit.building import build_forced
+        from pypto.jit.forced import build_forced
 
         count("forced_rebuilds")
         return build_forced(request)

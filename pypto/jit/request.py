@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pypto._identity.records import digest_record
 from pypto._identity.source import source_digest
-from pypto.build.errors import BuildError
 from pypto.build.options import CompileOptions, coerce_options
 from pypto.build.specialize import Specialization, specialize
 from pypto.jit.binding import sample_tensors
@@ -61,7 +60,7 @@ class Request:
     def forced(self) -> bool:
         """Whether diagnostics or an explicit output directory ask for a compile of its own."""
         config = self.config
-        return config.dump_passes or config.save_kernels
+        return config.dump_passes or config.dump_ptoas_passes or config.compile_profiling or config.save_kernels
 
     @cached_property
     def source_digest(self) -> str:
@@ -145,9 +144,6 @@ def capture(
         config = _default_config()
     elif not isinstance(config, RunConfig):
         raise TypeError(f"config is a pypto.runtime.RunConfig, got {config!r}")
-    for name in ("dump_ptoas_passes", "compile_profiling"):
-        if getattr(config, name):
-            raise BuildError(f"RunConfig.{name} is not supported yet; leave it out")
     return Request(
         function=function,
         closure=collect(function),

@@ -168,26 +168,6 @@ class CompiledKernel:
         """Run with these arguments, one per parameter; builds the binaries if they are missing."""
         return self.load()(*args, config=config)
 
-    def with_output(self, directory: Path, export: Callable[[Path], None]) -> CompiledKernel:
-        """The same kernel with its files kept in ``directory``, where ``export`` copies a finished READY directory."""
-
-        def complete() -> ReadyFiles:
-            ready = self._files()
-            if ready.directory is not None:
-                export(ready.directory)
-            return ReadyFiles(ready.files, ready.origin, directory)
-
-        return CompiledKernel(
-            self.specialization,
-            complete=complete,
-            origin=self._origin,
-            directory=directory,
-            locate=self._locate,
-            program=self.program,
-            reusable=False,
-            run_directory=directory / "run",
-        )
-
     def bind(self, runtime: BoundBinaries) -> None:
         """Take the binaries from a store's entry from now on; resets the directory, once.
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 TIMEOUT_VARIABLE = "PYPTO_COMPILER_TIMEOUT"
 DEFAULT_TIMEOUT = 900.0
 
+INSERT_SYNC = "--enable-insert-sync"
+"""Lets ptoas place the synchronisation of the pipelines; a kernel without it does not run."""
 NATIVE_INCLUDE = "t/pypto/pypto/runtime/native/include"
 _COMPAT = "t/pypto/pypto/toolchain/compat"
 # Headers in front of the PTO-ISA ones, by core type, and the one behind them.
@@ -169,7 +171,7 @@ def ptoas_command(toolchain: Tools, source: str, output: str) -> Command:
 
     The C++ is raw: `pypto.toolchain.repair` mends and normalises it.
     """
-    arguments = ("--enable-insert-sync", source, "-o", output)
+    arguments = (INSERT_SYNC, source, "-o", output)
     if not isinstance(toolchain, Toolchain):
         return Command((toolchain.ptoas(), *arguments), toolchain.environment())
     tools = toolchain.descriptor.sets["ptoas"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pypto.build.binaries
 import pypto.jit.building
+import pypto.jit.forced
 import pypto.toolchain
 from pypto._identity.records import canonical_json
 from pypto.build.generate import request_record
@@ -70,7 +71,7 @@ class Builds:
         """Another toolchain of empty folders."""
         return fake_toolchain(folder, version)
 
-    def generate(self, closure: Any, specialization: Any, out: Path) -> Program:
+    def generate(self, closure: Any, specialization: Any, out: Path, observe: Any = None) -> Program:
         with self._lock:
             self.generated.append(specialization.entry)
         config = {
@@ -90,10 +91,21 @@ class Builds:
         write_file(root, "orchestration/main.cpp", b"int main() {}\n")
         self.while_generating()
         entry = Function(specialization.entry, FunctionKind.ORCHESTRATION, [], Block())
-        return Program(specialization.entry, {specialization.entry: entry})
+        program = Program(specialization.entry, {specialization.entry: entry})
+        if observe is not None:
+            observe("Parse", program)
+        return program
 
     def assemble(self, generated: Path, toolchain: Toolchain, out: Path) -> None:
         new_directory(out)
+
+    def complete(self, directory: Path, toolchain: Toolchain) -> tuple[str, ...]:
+        config = read_config(directory)
+        with self._lock:
+            self.compiled.append(config["entry"])
+        write_file(directory, "prebuilt/orchestration/main.so", b"binary")
+        write_file(directory, "binary_manifest.json", b"{}")
+        return ("prebuilt/orchestration/main.so",)
 
     def compile(self, generated: Path, assembled: Path, toolchain: Toolchain, out: Path) -> tuple[str, ...]:
         config = read_config(generated)
@@ -138,6 +150,7 @@ def fake_toolchain(folder: Path, version: str = "1") -> Toolchain:
 def stand_in(made: Builds, patch: Callable[[Any, str, Any], None]) -> None:
     """Let JIT requests use these stages; ``patch`` sets an attribute."""
     patch(pypto.jit.building, "generate", made.generate)
+    patch(pypto.jit.forced, "complete", made.complete)
     patch(pypto.build.binaries, "assemble", made.assemble)
     patch(pypto.build.binaries, "compile_", made.compile)
 

@@ -78,9 +78,9 @@ def config(tmp_path: Path) -> RunConfig:
 def real_generation(builds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The generation stage of the product in place of the stand-in."""
 
-    def counted(closure: Any, specialization: Any, out: Path) -> Any:
+    def counted(closure: Any, specialization: Any, out: Path, observe: Any = None) -> Any:
         builds.generated.append(specialization.entry)
-        program = generate(closure, specialization, out)
+        program = generate(closure, specialization, out, observe)
         builds.while_generating()
         return program
 

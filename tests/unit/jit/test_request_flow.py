@@ -394,18 +394,18 @@ def test_req_05_06_57_forced_rebuilds(
     }
 
 
-def test_passes_are_dumped_beside_the_private_build(kernels: ModuleType, builds: Any) -> None:
-    made = kernels.annotated.compile(config=RunConfig(dump_passes=True))
-    assert made.output_dir is not None
-    dumps = made.output_dir.parent / "passes_dump"
-    assert sorted(path.name for path in dumps.iterdir()) == ["00_after_Parse.txt", "01_after_Lower.txt"]
-    assert "incore @scale" in (dumps / "00_after_Parse.txt").read_text()
+@pytest.mark.parametrize("name", ["dump_passes", "dump_ptoas_passes", "compile_profiling", "save_kernels"])
+def test_req_56_each_option_whose_point_is_side_output_forces_a_compile(
+    kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, name: str
+) -> None:
+    kernels.annotated.compile(config=enabled)
+    made = kernels.annotated.compile(config=dataclasses.replace(enabled, **{name: True}))
+    assert made.origin is Origin.PRIVATE
+    assert counts()["forced_rebuilds"] == 1
+    assert counts()["generation_builds"] == 2
 
 
-def test_settings_that_nothing_heeds_are_errors(kernels: ModuleType, builds: Any) -> None:
-    for name in ("dump_ptoas_passes", "compile_profiling"):
-        with pytest.raises(BuildError, match=f"RunConfig.{name} is not supported yet"):
-            kernels.annotated.compile(config=RunConfig(**{name: True}))
+def test_codegen_only_makes_no_binaries(kernels: ModuleType, builds: Any) -> None:
     only = RunConfig(codegen_only=True)
     assert kernels.annotated.compile(config=only).state == "GENERATED"
     x, out = two_tensors(16)

@@ -110,11 +110,16 @@ def test_cli_31_strategy(file: File, member: str) -> None:
     assert loaded.request.config.strategy.name == member
 
 
-def test_cli_33_35_39_to_42_what_is_known_and_not_supported_is_said_before_any_build(file: File, builds: Any) -> None:
+def test_cli_35_dump_ptoas_passes(file: File) -> None:
+    (loaded,) = file.load({"kernel": "annotated", "run_config": {"dump_ptoas_passes": True}})
+    assert loaded.request.config.dump_ptoas_passes
+    assert loaded.request.forced
+
+
+def test_cli_33_39_to_42_what_is_known_and_not_supported_is_said_before_any_build(file: File, builds: Any) -> None:
     distributed = {"device_ids": [0, 1], "num_sub_workers": 1, "runtime": "host_build_graph", "aicpu_thread_num": 2}
     for config, message in (
         ({"distributed_config": distributed}, "distributed programs are not supported"),
-        ({"dump_ptoas_passes": True}, "dump_ptoas_passes is not supported yet"),
     ):
         with pytest.raises(WarmupFileError, match=message):
             file.load({"kernel": "annotated", "run_config": config})

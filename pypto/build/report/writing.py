@@ -1,0 +1,91 @@
+"""Writing ``report/`` of a program's output directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pypto.build.layout import BINARY_MANIFEST, read_config, write_file
+from pypto.build.profile import CompileProfile
+from pypto.build.report.memory_page import memory_page
+from pypto.build.report.passes import PASSES_FOLDER
+from pypto.codegen.memory_report import memory_report
+from pypto.ir.nodes import Program
+from pypto.runtime.diagnostics.pages import Html, link, page, table
+
+REPORT_FOLDER = "report"
+PTOAS_DUMPS = "ptoas_dump"
+
+
+def write_report(directory: Path, program: Program, profile: CompileProfile | None) -> None:
+    """Write the report of a compilation: memory, times if they were measured, and a page that links all there is.
+
+    Args:
+        directory: its output directory, generated at least.
+        program: what code was generated from.
+        profile: what was measured so far, for ``compile.json``; ``None`` to leave that out.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    config = read_config(directory)
+
+    def write(name: str, text: str) -> None:
+        write_file(directory, f"{REPORT_FOLDER}/{name}", text.encode())
+
+    memory = memory_report(program, config["backend_type"])
+    write("memory.json", json.dumps(memory, indent=1) + "\n")
+    write("memory.html", memory_page(memory))
+    times = None
+    if profile is not None:
+        times = profile.record()
+        write("compile.json", json.dumps(times, indent=1) + "\n")
+    write("index.html", _index(directory, config, memory, times))
+
+
+def _index(
+    directory: Path, config: Mapping[str, Any], memory: Mapping[str, Any], times: Mapping[str, Any] | None
+) -> str:
+    entry = config["entry"]
+    state = "READY" if (directory / BINARY_MANIFEST).is_file() else "GENERATED"
+    files: list[tuple[Html, str]] = [
+        (link("memory.html", "memory.html"), "on-chip memory of each kernel"),
+        (link("memory.json", "memory.json"), "the same as data"),
+    ]
+    if times is not None:
+        files.append((link("compile.json", "compile.json"), "where the time of the compilation went"))
+    dumps = sorted(path.name for path in (directory / PASSES_FOLDER).glob("*.py"))
+    files += [(link(f"../{PASSES_FOLDER}/{name}", name), "the program after this pass") for name in dumps]
+    for path in sorted((directory / PTOAS_DUMPS).glob("*/*")):
+        name = path.relative_to(directory).as_posix()
+        files.append((link(f"../{name}", name), "what ptoas takes or makes"))
+    runs = sorted((directory / "run").glob("run_*/index.html"))
+    files += [(link(f"../{p.relative_to(directory).as_posix()}", p.parent.name), "diagnostics of a run") for p in runs]
+    body = [
+        f"<h1>{escape(entry)}</h1>",
+        f'<p class="quiet">{state}, for {escape(config["backend_type"])} ({escape(config["execution_mode"])}), '
+        f"run by {escape(config['runtime'])}.</p>",
+        table(("File", "What it shows"), files),
+        "<h2>Kernels</h2>",
+        table(("Id", "Kernel", "Core", "Operations", "Code", "On-chip memory"), _kernels(config, memory)),
+    ]
+    if times is not None:
+        rows = [[stage["stage"], stage["name"], stage["ms"]] for stage in times["stages"]]
+        body += ["<h2>Times</h2>", table(("Stage", "Of", "ms"), rows, caption="Tools run at the same time.")]
+    return page(f"Report of {entry}", "\n".join(body))
+
+
+def _kernels(config: Mapping[str, Any], memory: Mapping[str, Any]) -> list[list[object]]:
+    use = {
+        kernel["kernel"]: ", ".join(f"{m['memory']} {100 * m['peak'] / m['limit']:.1f} %" for m in kernel["memories"])
+        for kernel in memory["kernels"]
+    }
+    rows: list[list[object]] = []
+    for kernel in config["kernels"]:
+        code = Html(", ".join(link(f"../{kernel[part]}", part) for part in ("pto", "cpp", "source") if part in kernel))
+        name = kernel["name"]
+        rows.append([kernel["id"], name, kernel["core"].upper(), len(kernel["ops"]), code, use.get(name, "")])
+    return rows

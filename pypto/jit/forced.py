@@ -1,0 +1,109 @@
+"""Compilations that are asked for their side output: files that are kept, dumps, reports.
+
+They look nothing up, publish nothing, and their objects serve no other request. Their output directory holds generated
+code and, once it is needed, binaries side by side; see `pypto.runtime.binary_context` for what of it is built again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+from pypto.build.complete import complete
+from pypto.build.errors import BuildError
+from pypto.build.generate import pack_sources
+from pypto.build.layout import CONFIG, copy_file, generated_files, read_config
+from pypto.build.profile import CompileProfile, profiling
+from pypto.build.report.passes import PassRecorder
+from pypto.build.report.writing import PTOAS_DUMPS, write_report
+from pypto.ir.nodes import Program
+from pypto.jit import building
+from pypto.jit.private import private_parent
+from pypto.jit.request import Request
+from pypto.jit.stats import count, timing
+from pypto.runtime.compiled import CompiledKernel, Origin, ReadyFiles
+from pypto.runtime.errors import UnsupportedArtifactInput
+
+
+def build_forced(request: Request) -> CompiledKernel:
+    """Compile without looking anywhere, and keep what the call's settings ask for.
+
+    The output directory is ``RunConfig.save_kernels_dir``, which may hold an earlier compilation, or a new one below
+    ``build_output``.
+
+    Raises:
+        CompileError: the kernel is wrong, with its place.
+        BuildError: the directory cannot be used.
+    """
+    return _Forced(request).compile()
+
+
+class _Forced:
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        config = request.config
+        self.parent = private_parent(request.policy.root)
+        if config.save_kernels_dir is not None:
+            self.directory = Path(config.save_kernels_dir)
+        else:
+            self.directory = building.new_private_directory(self.parent, request.function.name)
+        self.profile = CompileProfile(ptoas_dumps=self.directory / PTOAS_DUMPS if config.dump_ptoas_passes else None)
+
+    def compile(self) -> CompiledKernel:
+        request = self.request
+        program = self._generate()
+        self._report(program)
+        return CompiledKernel(
+            request.specialization,
+            complete=lambda: self._complete(program),
+            origin=Origin.PRIVATE,
+            directory=self.directory,
+            locate=request.locate,
+            program=program,
+            reusable=False,
+            run_directory=self.directory / "run",
+        )
+
+    def _generate(self) -> Program:
+        """Generate beside the output directory, and exchange its generated files when that went well."""
+        dumped = self.directory if self.request.config.dump_passes else None
+        with tempfile.TemporaryDirectory(prefix=".generated.", dir=self.parent) as scratch:
+            generated = Path(scratch, "generated")
+            recorder = PassRecorder(self.profile, dumped)
+            program = building.run_generation(self.request, generated, recorder)
+            recorder.end()
+            # Sources that cannot be packed are compiled where they stand.
+            with contextlib.suppress(UnsupportedArtifactInput):
+                pack_sources(program, generated)
+            try:
+                self._exchange(generated)
+            except OSError as error:
+                raise BuildError(f"{self.directory} cannot be written: {error}") from None
+        return program
+
+    def _exchange(self, generated: Path) -> None:
+        names = generated_files(read_config(generated))
+        self.directory.mkdir(parents=True, exist_ok=True)
+        if (self.directory / CONFIG).is_file():
+            try:
+                earlier = generated_files(read_config(self.directory))
+            except BuildError:
+                earlier = ()
+            for name in set(earlier) - set(names):
+                (self.directory / name).unlink(missing_ok=True)
+        for name in names:
+            copy_file(generated / name, self.directory, name)
+
+    def _complete(self, program: Program) -> ReadyFiles:
+        from pypto.toolchain import in_force
+
+        with profiling(self.profile), timing("build_ns"):
+            built = complete(self.directory, in_force())
+        if built:
+            count("binary_builds")
+        self._report(program)
+        return ReadyFiles(building.read_ready(self.directory), Origin.PRIVATE, self.directory)
+
+    def _report(self, program: Program) -> None:
+        write_report(self.directory, program, self.profile if self.request.config.compile_profiling else None)
