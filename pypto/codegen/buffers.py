@@ -13,19 +13,13 @@ from dataclasses import dataclass, field
 from pypto.codegen.tiles import Frame, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
+from pypto.ir.ops.lowering import ByElement
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import same_value
 
-# Operations that read each element before they write the same element, so that result and source may be one buffer.
-_ELEMENTWISE = frozenset(
-    {
-        *(f"tile.{n}" for n in ("add", "sub", "mul", "div", "maximum", "minimum", "cast", "move")),
-        *(f"tile.{n}" for n in ("adds", "subs", "muls", "divs", "rdivs", "maximums", "minimums")),
-        *(f"tile.{n}" for n in ("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu")),
-        *(f"tile.row_expand_{n}" for n in ("sub", "mul", "div")),
-    }
-)
+# Beside those that are pointwise; copies.
+_COPIES = frozenset({"tile.move"})
 
 
 @dataclass(eq=False)
@@ -196,7 +190,7 @@ class _Planner:
                 self.affinities.append((result, self._root(op.operands[found.inplace]), op, wish))
                 others = [s for i, s in enumerate(op.operands) if i != found.inplace and is_tile(s)]
                 self._conflict(result, {self._root(s) for s in others})
-            elif op.name not in _ELEMENTWISE or (isinstance(found.lowering, tuple) and len(found.lowering) > 1):
+            elif not _in_place(op):
                 self._conflict(result, set(sources))
             else:
                 self.affinities += [(result, source, op, _Wish.SPACE) for source in reversed(sources)]
@@ -281,6 +275,16 @@ def ordered(moves: list[tuple[Buffer, Buffer]]) -> tuple[list[Buffer], list[tupl
         else:
             saved.append(pending[0][0])
     return saved, sequence
+
+
+def _in_place(op: Op) -> bool:
+    """Whether each element is read before the same element is written, so that result and source may be one buffer."""
+    found = definition(op.name)
+    lowering = found.lowering
+    if isinstance(lowering, ByElement):
+        lowering = lowering.chosen(_tile_type(op.operands[0]).dtype, _tile_type(op.result).dtype)
+    steps = len(lowering) if isinstance(lowering, tuple) else 1
+    return op.name in _COPIES or (found.pointwise and steps == 1)
 
 
 def _tile_type(value: Value) -> TileType:

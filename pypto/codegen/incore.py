@@ -16,7 +16,7 @@ from pypto.codegen.tile_ops import TileOps, Values, fills
 from pypto.codegen.tiles import CPP_NAMES, Frame, element_name, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, CoreType, Function, Op, Value
-from pypto.ir.types import BF16, BOOL, FP16, FP32, INDEX, INT16, DType, ScalarType, TensorType, TileType
+from pypto.ir.types import BF16, BOOL, INDEX, DType, ScalarType, TensorType
 
 # What ptoas calls a backend, by one of its chips; the default is A2/A3, also for a name that it does not know.
 DEVICE_SPECS: dict[str, str | None] = {"Ascend910B": None, "Ascend950": "Ascend910_9599"}
@@ -73,27 +73,20 @@ class _Printer:
     def print(self) -> Kernel:
         symbol = f"{self.function.name}_kernel"
         names = [element_name(dtype, self.function.loc) for dtype in self.dtypes]
-        used = self.used_elements()
-        if BF16 in used and FP16 in used:
-            # Both are written as f16, and told apart only by what the repair step calls them.
-            raise IRError("not supported: FP16 and BF16 in one kernel; split it", self.function.loc)
         self.block(self.function.body)
         pto = self.text.print(symbol, names, DEVICE_SPECS[self.backend_type])
+        tiles = self.text.tile_elements()
         repairs: dict[str, Any] = {
             "symbol": symbol,
             "arguments": [*(f"{CPP_NAMES[t]}*" for t in self.dtypes), *(slot.cpp for slot in self.text.side.slots)],
-            # ptoas writes T for the element types that it does not know.
-            "element": CPP_NAMES[INT16 if INT16 in used else FP32],
-            "bfloat16": BF16 in used,
+            "tiles": tiles,
+            # GCC 12 has no such type: such kernels are compiled with a stand-in.
+            "bfloat16": BF16 in self.dtypes or CPP_NAMES[BF16] in tiles,
             "constructs": [c.encoded() for c in self.text.side.constructs],
             "calls": self.text.calls,
         }
         slots = tuple(self.text.side.slots)
         return Kernel(pto, symbol, slots, repairs, self.text.ops, self.arguments, self.text.templates)
-
-    def used_elements(self) -> set[DType]:
-        tiles = (v.type for op in self.function.body.walk() for v in op.results)
-        return {*self.dtypes, *(t.dtype for t in tiles if isinstance(t, TileType))}
 
     def number(self, value: Value) -> Expr:
         return self.values.numbers[value]

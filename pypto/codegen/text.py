@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,9 @@ from pypto.codegen.sidework import Read, SideWork, is_invariant, leaves
 from pypto.codegen.tiles import CPP_NAMES, Frame, element_name
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Loc, Op
-from pypto.ir.types import BF16, BOOL, FP16, FP32, INDEX, DType, MemorySpace, Valid
+from pypto.ir.types import BOOL, FP16, FP32, INDEX, DType, MemorySpace, Valid
 
+_NAME = re.compile(r"%\w+")
 # ptoas computes with elements in 32 bits.
 _MAX_INT32 = 2**31 - 1
 
@@ -59,6 +61,7 @@ class KernelText:
         self.indent = 2
         self._counter = 0
         self._op_number = -1
+        self._elements: dict[str, str] = {}
         self.templates = False
         self._pending: list[tuple[str, str]] = []
 
@@ -75,6 +78,11 @@ class KernelText:
         text = [f"module {attributes}{{", f"  func.func @{symbol}({', '.join(header)}) {{"]
         text += [f"    {name} = arith.constant {value}" for value, name in self.constants.items()]
         return "\n".join([*text, *self.base_lines, *self.lines, "    return", "  }", "}", ""])
+
+    def tile_elements(self) -> list[str]:
+        """Element types in C++ of the tiles that ptoas declares: those that are used, in order of allocation."""
+        used = {name for line in self.lines if " = pto.alloc_tile" not in line for name in _NAME.findall(line)}
+        return [element for name, element in self._elements.items() if name in used]
 
     def line(self, text: str) -> None:
         """Append a line."""
@@ -140,12 +148,13 @@ class KernelText:
                 value = int(expr.value)
                 return self.constant(f"{value} : {name}", f"{name}_{value}".replace("-", "m")), name
         # Beside whole numbers the dialect writes f32, but C++ takes the element: it must not lose digits on the way.
-        cpp = "int32_t" if element.is_integer else CPP_NAMES[BF16] if dialect == BF16 else None
+        cpp = "int32_t" if element.is_integer else None
         return f"%a{self.side.slot(expr, name, cpp)}", name
 
     def allocate(self, frame: Frame, valid: tuple[Valid, Valid], numbers: dict[Any, Expr], prefix: str) -> Tile:
         """Allocate a tile here."""
         tile = Tile(self.fresh(prefix), frame, valid)
+        self._elements[tile.name] = CPP_NAMES[frame.dtype]
         fixed = frame.fixed(valid)
         given = [
             f" valid_{axis} = {self.index(self.valid_number(v, numbers))}"
@@ -226,10 +235,9 @@ class KernelText:
         self.templates = True
 
     def _fill_any(self, tile: Tile) -> None:
-        element = tile.frame.dtype
-        zero = Const(0.0 if element.is_float else 0, element)
-        name, type = self.tile_scalar(zero, element, element, None)
-        self.line(f"pto.texpands ins({name} : {type}) outs({tile.typed})")
+        name = element_name(tile.frame.dtype)
+        zero = self.constant(f"{'0.0' if name.startswith('f') else '0'} : {name}", f"z_{name}")
+        self.line(f"pto.texpands ins({zero} : {name}) outs({tile.typed})")
 
     def copy(self, target: Tile, source: Tile, op: Op) -> None:
         """Copy between tiles of equal storage and valid sizes.

@@ -9,12 +9,12 @@ from pypto.codegen.buffers import Buffer, BufferPlan, is_tile
 from pypto.codegen.scalars import Const, Expr, Leaf, binary
 from pypto.codegen.tensors import TaskArguments, TensorWindow
 from pypto.codegen.text import KernelText, Tile
-from pypto.codegen.tiles import Frame, element_name
+from pypto.codegen.tiles import WRITTEN, Frame, element_name
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
 from pypto.ir.ops.lowering import ByElement, Form, Instruction, Lowering, Template
 from pypto.ir.ops.registry import definition
-from pypto.ir.types import FP32, INDEX, DType, MemorySpace, ScalarType, TileType, Valid
+from pypto.ir.types import FP32, INDEX, MemorySpace, ScalarType, TileType, Valid
 
 _ZERO, _ONE = Const(0, INDEX), Const(1, INDEX)
 # Where ptoas is shown that a read of an element puts something.
@@ -77,6 +77,8 @@ class TileOps:
         found = definition(op.name)
         if op.name in _SIZED:
             self._require_valid(op)
+        if op.name == "tile.cast":
+            _check_rounding(op)
         if op.name in self._special:
             self._special[op.name](op)
         elif found.lowering is not None:
@@ -236,7 +238,7 @@ class TileOps:
             suffix=instruction.suffix,
             printed=instruction.call,
             name=instruction.rename,
-            replace={2: _rounding(op, element)} if instruction.op == "tcvt" else None,
+            replace={2: _rounding(op)} if instruction.op == "tcvt" else None,
         )
 
     def _create(self, op: Op) -> None:
@@ -250,6 +252,9 @@ class TileOps:
     def _fill(self, op: Op, value: Expr) -> None:
         target = self.values.tile(op.result)
         element = target.frame.dtype
+        if element not in WRITTEN:
+            self.text.template("fill", [target], [], [self.text.side.text(value)])
+            return
         name, type = self.text.tile_scalar(value, element, element, op.loc)
         self.text.call("texpands", f"{name} : {type}", target.typed)
 
@@ -407,15 +412,15 @@ def tile_type(value: Value) -> TileType:
     return value.type
 
 
-def _rounding(op: Op, target: DType) -> str:
-    """The rounding mode of a conversion, in C++.
-
-    Raises:
-        IRError: a conversion to a floating-point type would ignore the mode.
-    """
-    mode = op.attrs["mode"]
+def _check_rounding(op: Op) -> None:
+    """Refuse a rounding mode that a conversion would ignore: to floating-point types they round to nearest."""
+    mode, target = op.attrs["mode"], tile_type(op.result).dtype
     if target.is_float and mode in ("floor", "ceil", "trunc"):
         raise IRError(
             f"not supported: mode {mode} in a conversion to {target}; it applies to whole numbers only", op.loc
         )
-    return f"pto::RoundMode::CAST_{_ROUND_MODES[mode]}"
+
+
+def _rounding(op: Op) -> str:
+    """The rounding mode of a conversion, in C++."""
+    return f"pto::RoundMode::CAST_{_ROUND_MODES[op.attrs['mode']]}"

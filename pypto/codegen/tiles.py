@@ -6,18 +6,57 @@ from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Function, Loc
-from pypto.ir.types import BF16, FP16, FP32, INT8, INT16, INT32, DType, MemorySpace, TileType, Valid
+from pypto.ir.types import (
+    BF16,
+    BOOL,
+    FP16,
+    FP32,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+    MemorySpace,
+    TileType,
+    Valid,
+)
 
-# Names of element types in ptoas' dialect and in C++. ptoas has no bf16: it is written as f16, and renamed in the C++.
-DIALECT_NAMES: dict[DType, str] = {FP32: "f32", FP16: "f16", BF16: "f16", INT32: "i32", INT16: "i16", INT8: "i8"}
+# Names of element types in ptoas' dialect and in C++. The dialect only has to know how large an element is: the repair
+# step gives each tile and pointer the type that it has in C++.
+DIALECT_NAMES: dict[DType, str] = {
+    FP32: "f32",
+    FP16: "f16",
+    BF16: "f16",
+    INT8: "i8",
+    INT16: "f16",
+    INT32: "i32",
+    INT64: "i64",
+    UINT8: "i8",
+    UINT16: "f16",
+    UINT32: "i32",
+    UINT64: "i64",
+    BOOL: "i8",
+}
 CPP_NAMES: dict[DType, str] = {
     FP32: "float",
     FP16: "half",
     BF16: "bfloat16_t",
-    INT32: "int32_t",
-    INT16: "int16_t",
     INT8: "int8_t",
+    INT16: "int16_t",
+    INT32: "int32_t",
+    INT64: "int64_t",
+    UINT8: "uint8_t",
+    UINT16: "uint16_t",
+    UINT32: "uint32_t",
+    UINT64: "uint64_t",
+    BOOL: "bool",
 }
+# Types whose scalars the dialect can write.
+WRITTEN = frozenset({FP32, FP16, INT32, INT8})
 
 _BLOCK_BYTES = 32
 _LOCATIONS = {

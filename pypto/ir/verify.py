@@ -13,7 +13,7 @@ from pypto.ir.limits import capacity, shape_problem
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Program, Value
 from pypto.ir.ops.registry import Kind, definition
 from pypto.ir.rewrite import last_op
-from pypto.ir.types import BF16, BOOL, FP16, DynDim, ScalarType, TensorType, TileType, Type
+from pypto.ir.types import BOOL, DynDim, ScalarType, TensorType, TileType, Type
 from pypto.ir.values import defining_op, same_value, used_values, values_in_type
 
 
@@ -228,17 +228,9 @@ def _fits(argument: Type, parameter: Type) -> bool:
 
 
 def _check_shapes(function: Function) -> None:
-    halves: dict[str, Op] = {}
     for op in function.body.walk():
         for result in op.results:
             if isinstance(result.type, TileType):
                 problem = shape_problem(result.type)
                 if problem is not None:
                     raise TileShapeError(problem, op.loc)
-                if result.type.dtype in (BF16, FP16):
-                    halves.setdefault(result.type.dtype.name, op)
-    if len(halves) > 1:
-        raise IRError(
-            f"{function.name} uses BF16 and FP16 tiles; one function can have only one of them: split it",
-            halves["BF16"].loc,
-        )

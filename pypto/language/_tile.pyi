@@ -89,40 +89,85 @@ def transpose_view(tile: Any) -> Any:
     """Rows and columns of a tile swapped, in the same memory."""
 
 def add(lhs: Any, rhs: Any) -> Any:
-    """Element by element: ``lhs + rhs``; either side may be a scalar."""
+    """Element by element: ``lhs + rhs``; either side may be a scalar, a column or a row."""
 
 def sub(lhs: Any, rhs: Any) -> Any:
-    """Element by element: ``lhs - rhs``; either side may be a scalar."""
+    """Element by element: ``lhs - rhs``; either side may be a scalar, a column or a row."""
 
 def mul(lhs: Any, rhs: Any) -> Any:
-    """Element by element: ``lhs * rhs``; either side may be a scalar."""
+    """Element by element: ``lhs * rhs``; either side may be a scalar, a column or a row."""
 
 def div(lhs: Any, rhs: Any, high_precision: Any = False) -> Any:
-    """Element by element: ``lhs / rhs``; either side may be a scalar."""
+    """Element by element: ``lhs / rhs``; either side may be a scalar, a column or a row."""
 
 def maximum(lhs: Any, rhs: Any) -> Any:
-    """Element by element: the larger one; either side may be a scalar."""
+    """Element by element: the larger one; either side may be a scalar, a column or a row."""
 
 def minimum(lhs: Any, rhs: Any) -> Any:
-    """Element by element: the smaller one; either side may be a scalar."""
+    """Element by element: the smaller one; either side may be a scalar, a column or a row."""
+
+def fmod(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the remainder of ``lhs / rhs``, with the sign of ``lhs``."""
+
+def and_(lhs: Any, rhs: Any) -> Any:
+    """Element by element: bits that both have."""
+
+def or_(lhs: Any, rhs: Any) -> Any:
+    """Element by element: bits that one of them has."""
+
+def xor(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """Element by element: bits in which they differ."""
+
+def shl(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the bits of ``lhs`` moved up by ``rhs``."""
+
+def shr(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the bits of ``lhs`` moved down by ``rhs``; signed numbers keep their sign."""
+
+def rem(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """Element by element: the remainder of ``lhs / rhs``, with the sign of ``rhs``."""
 
 def adds(lhs: Any, rhs: Any) -> Any:
-    """``lhs + rhs`` of a tile and a scalar."""
+    """``lhs + rhs`` of a tile and a scalar, element by element."""
 
 def subs(lhs: Any, rhs: Any) -> Any:
-    """``lhs - rhs`` of a tile and a scalar."""
+    """``lhs - rhs`` of a tile and a scalar, element by element."""
 
 def muls(lhs: Any, rhs: Any) -> Any:
-    """``lhs * rhs`` of a tile and a scalar."""
+    """``lhs * rhs`` of a tile and a scalar, element by element."""
 
 def divs(lhs: Any, rhs: Any) -> Any:
-    """``lhs / rhs`` of a tile and a scalar."""
-
-def maximums(lhs: Any, rhs: Any) -> Any:
-    """The larger one of each element and a scalar."""
+    """``lhs / rhs`` of a tile and a scalar, element by element."""
 
 def minimums(lhs: Any, rhs: Any) -> Any:
-    """The smaller one of each element and a scalar."""
+    """The smaller one of a tile and a scalar, element by element."""
+
+def maximums(lhs: Any, rhs: Any) -> Any:
+    """The larger one of a tile and a scalar, element by element."""
+
+def fmods(lhs: Any, rhs: Any) -> Any:
+    """The remainder of ``lhs / rhs``, with the sign of ``lhs``, for a tile and a scalar."""
+
+def rems(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """The remainder of ``lhs / rhs``, with the sign of ``rhs``, for a tile and a scalar."""
+
+def ands(lhs: Any, rhs: Any) -> Any:
+    """Bits that both have, for a tile and a scalar."""
+
+def ors(lhs: Any, rhs: Any) -> Any:
+    """Bits that one of them has, for a tile and a scalar."""
+
+def xors(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """Bits in which they differ, for a tile and a scalar."""
+
+def shls(lhs: Any, rhs: Any) -> Any:
+    """The bits of ``lhs`` moved up by ``rhs``, for a tile and a scalar."""
+
+def shrs(lhs: Any, rhs: Any) -> Any:
+    """The bits of ``lhs`` moved down by ``rhs``; signed numbers keep their sign, for a tile and a scalar."""
+
+def lrelu(tile: Any, slope: Any) -> Any:
+    """``tile`` where it is positive, elsewhere ``tile * slope``, for a tile and a scalar."""
 
 def exp(input: Any) -> Any:
     """e to the power of each element."""
@@ -133,8 +178,8 @@ def log(input: Any, high_precision: Any = False) -> Any:
 def sqrt(input: Any) -> Any:
     """Square root of each element."""
 
-def rsqrt(input: Any, high_precision: Any = False) -> Any:
-    """One over the square root of each element."""
+def rsqrt(input: Any, high_precision: Any = False, tmp: Any = None) -> Any:
+    """One over the square root."""
 
 def recip(input: Any, high_precision: Any = False) -> Any:
     """One over each element."""
@@ -148,194 +193,149 @@ def abs(input: Any) -> Any:
 def relu(input: Any) -> Any:
     """The larger one of each element and 0."""
 
+def sin(input: Any) -> Any:
+    """Sine of each element, in radians."""
+
+def cos(input: Any) -> Any:
+    """Cosine of each element, in radians."""
+
+def not_(input: Any) -> Any:
+    """The bits that each element has not."""
+
+def addc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Element by element: ``lhs + rhs + rhs2``."""
+
+def addsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Element by element: ``lhs + rhs + rhs2``; ``rhs`` is a scalar."""
+
+def subc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Element by element: ``lhs - rhs + rhs2``."""
+
+def subsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
+    """Element by element: ``lhs - rhs + rhs2``; ``rhs`` is a scalar."""
+
+def prelu(tile: Any, slope: Any, tmp: Any = None) -> Any:
+    """Element by element: ``tile`` where it is positive, elsewhere ``tile * slope``."""
+
+def part_add(lhs: Any, rhs: Any) -> Any:
+    """The sum where both tiles are valid; elsewhere the one that is."""
+
+def part_mul(lhs: Any, rhs: Any) -> Any:
+    """The product where both tiles are valid; elsewhere the one that is."""
+
+def part_max(lhs: Any, rhs: Any) -> Any:
+    """The larger one where both tiles are valid; elsewhere the one that is."""
+
+def part_min(lhs: Any, rhs: Any) -> Any:
+    """The smaller one where both tiles are valid; elsewhere the one that is."""
+
+def cmp(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
+    """1 where the comparison holds, else 0: ``cmp_type`` 0 is ==, 1 !=, 2 <, 3 <=, 4 >, 5 >=, or their names eq to ge."""
+
+def cmps(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
+    """For a tile and a scalar: 1 where the comparison holds, else 0: ``cmp_type`` 0 is ==, 1 !=, 2 <, 3 <=, 4 >, 5 >=, or their names eq to ge."""
+
+def sel(mask: Any, lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """``lhs`` where the mask is not 0, elsewhere ``rhs``. ``mask`` has a number for each element, or one bit for each in whole numbers of 8 bits, the lowest bit first."""
+
+def sels(mask: Any, src: Any, tmp: Any, scalar: Any) -> Any:
+    """``src`` where the mask is not 0, elsewhere the scalar. ``mask`` has a number for each element, or one bit for each in whole numbers of 8 bits, the lowest bit first."""
+
+def cast(input: Any, target_type: Any, mode: Any = 'round') -> Any:
+    """Another element type, for tiles and scalars. ``mode``, for whole numbers: none, rint, round, floor, ceil, trunc."""
+
+def max(lhs: Any, rhs: Any) -> Any:
+    """The larger one of two scalars, or element by element of tiles."""
+
+def min(lhs: Any, rhs: Any) -> Any:
+    """The smaller one of two scalars, or element by element of tiles."""
+
 def row_sum(input: Any, tmp_tile: Any = None) -> Any:
-    """Sum of each row: a column ``[rows, 1]``. ``tmp_tile`` is accepted and not needed."""
+    """Sum of each row: a column ``[rows, 1]``. ``tmp_tile`` is not needed."""
 
 def row_max(input: Any, tmp_tile: Any = None) -> Any:
-    """Largest element of each row: a column ``[rows, 1]``. ``tmp_tile`` is accepted and not needed."""
+    """Largest element of each row: a column ``[rows, 1]``. ``tmp_tile`` is not needed."""
 
 def row_min(input: Any, tmp_tile: Any = None) -> Any:
-    """Smallest element of each row: a column ``[rows, 1]``. ``tmp_tile`` is accepted and not needed."""
+    """Smallest element of each row: a column ``[rows, 1]``. ``tmp_tile`` is not needed."""
 
 def col_sum(input: Any, tmp_tile: Any = None) -> Any:
-    """Sum of each column: a row ``[1, cols]``."""
+    """Sum of each column: a row ``[1, cols]``. ``tmp_tile`` is not needed."""
 
-def col_max(input: Any) -> Any:
-    """Largest element of each column: a row ``[1, cols]``."""
+def col_max(input: Any, tmp_tile: Any = None) -> Any:
+    """Largest element of each column: a row ``[1, cols]``. ``tmp_tile`` is not needed."""
 
-def col_min(input: Any) -> Any:
-    """Smallest element of each column: a row ``[1, cols]``."""
+def col_min(input: Any, tmp_tile: Any = None) -> Any:
+    """Smallest element of each column: a row ``[1, cols]``. ``tmp_tile`` is not needed."""
+
+def row_prod(input: Any, tmp_tile: Any = None) -> Any:
+    """Product of each row: a column ``[rows, 1]``. ``tmp_tile`` is not needed."""
+
+def row_argmax(input: Any, tmp_tile: Any = None) -> Any:
+    """Position of the first largest element of each row: a column ``[rows, 1]`` of INT32."""
+
+def row_argmin(input: Any, tmp_tile: Any = None) -> Any:
+    """Position of the first smallest element of each row: a column ``[rows, 1]`` of INT32."""
+
+def col_prod(input: Any, tmp_tile: Any = None) -> Any:
+    """Product of each column: a row ``[1, cols]``. ``tmp_tile`` is not needed."""
+
+def col_argmax(input: Any, tmp_tile: Any = None) -> Any:
+    """Position of the first largest element of each column: a row ``[1, cols]`` of INT32."""
+
+def col_argmin(input: Any, tmp_tile: Any = None) -> Any:
+    """Position of the first smallest element of each column: a row ``[1, cols]`` of INT32."""
+
+def row_expand_add(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
+    """Element by element: ``lhs + rhs``, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_add(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs + rhs``, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def row_expand_sub(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs - rhs``, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_sub(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs - rhs``, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def row_expand_mul(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs * rhs``, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_mul(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs * rhs``, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def row_expand_div(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs / rhs``, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_div(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``lhs / rhs``, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def row_expand_max(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the larger one, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_max(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the larger one, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def row_expand_min(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the smaller one, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_min(lhs: Any, rhs: Any) -> Any:
+    """Element by element: the smaller one, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
+
+def row_expand_expdif(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``exp(lhs - rhs)``, with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
+
+def col_expand_expdif(lhs: Any, rhs: Any) -> Any:
+    """Element by element: ``exp(lhs - rhs)``, with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
 
 def row_expand(lhs: Any, rhs: Any) -> Any:
     """The column ``rhs`` ``[rows, 1]`` repeated to the shape of ``lhs``."""
 
-def row_expand_add(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
-    """``lhs + rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
-
-def row_expand_sub(lhs: Any, rhs: Any) -> Any:
-    """``lhs - rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
-
-def row_expand_mul(lhs: Any, rhs: Any) -> Any:
-    """``lhs * rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
-
-def row_expand_div(lhs: Any, rhs: Any) -> Any:
-    """``lhs / rhs`` with the column ``rhs`` ``[rows, 1]`` beside each column of ``lhs``."""
-
-def row_expand_max(lhs: Any, rhs: Any) -> Any:
-    """The larger one of each element and its row's element in the column ``rhs`` ``[rows, 1]``."""
-
-def row_expand_min(lhs: Any, rhs: Any) -> Any:
-    """The smaller one of each element and its row's element in the column ``rhs`` ``[rows, 1]``."""
-
 def col_expand(lhs: Any, rhs: Any) -> Any:
     """The row ``rhs`` ``[1, cols]`` repeated to the shape of ``lhs``."""
 
-def col_expand_add(lhs: Any, rhs: Any) -> Any:
-    """``lhs + rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
-
-def col_expand_sub(lhs: Any, rhs: Any) -> Any:
-    """``lhs - rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
-
-def col_expand_mul(lhs: Any, rhs: Any) -> Any:
-    """``lhs * rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
-
-def col_expand_div(lhs: Any, rhs: Any) -> Any:
-    """``lhs / rhs`` with the row ``rhs`` ``[1, cols]`` beside each row of ``lhs``."""
-
 def expands(target: Any, scalar: Any) -> Any:
-    """A tile of the shape and dtype of ``target``, filled with a scalar."""
-
-def cast(input: Any, target_type: Any, mode: Any = 'round') -> Any:
-    """Another element type, for tiles and scalars. ``mode``: none, rint, round, floor, ceil, trunc."""
-
-def min(lhs: Any, rhs: Any) -> Any:
-    """The smaller one of two scalars."""
-
-def max(lhs: Any, rhs: Any) -> Any:
-    """The larger one of two scalars."""
-
-def part_add(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def part_mul(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def part_max(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def part_min(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def fmod(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def fmods(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def sin(input: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def cos(input: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def row_expand_expdif(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def col_expand_max(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def col_expand_min(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def col_expand_expdif(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def row_prod(input: Any, tmp_tile: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def col_prod(input: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def row_argmax(input: Any, tmp_tile: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def row_argmin(input: Any, tmp_tile: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def col_argmax(input: Any, tmp_tile: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def col_argmin(input: Any, tmp_tile: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def cmp(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
-    """Not supported: not implemented yet."""
-
-def and_(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def ands(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def or_(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def ors(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def xor(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def xors(lhs: Any, rhs: Any, tmp: Any = None) -> Any:
-    """Not supported: not implemented yet."""
-
-def not_(input: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def shl(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def shls(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def shr(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def shrs(lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def cmps(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
-    """Not supported: not implemented yet."""
-
-def rem(lhs: Any, rhs: Any, tmp: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def rems(lhs: Any, rhs: Any, tmp: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def prelu(tile: Any, slope: Any, tmp: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def addc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def subc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def addsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def subsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def lrelu(tile: Any, slope: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def sel(mask: Any, lhs: Any, rhs: Any, tmp: Any) -> Any:
-    """Not supported: not implemented yet."""
-
-def sels(mask: Any, src: Any, tmp: Any, scalar: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """A tile or tensor of the shape and dtype of ``target``, filled with a scalar."""
 
 def matmul(lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False, c_matrix_nz: Any = False) -> Any:
     """Matrix product of ``[M, K]`` and ``[K, N]``; FP16, BF16 and FP32 give FP32, INT8 gives INT32. ``a_trans`` and ``b_trans`` say that an operand is stored as ``[K, M]`` or ``[N, K]``; such an operand is a load."""

@@ -37,7 +37,7 @@ _MODE = re.compile(r"^bool v\d+ = (?:pto::)?RoundMode::\w+;$")
 _POINTER = re.compile(r"^__gm__ \w+\* (v\d+) = (v\d+) \+ (v\d+);$")
 _GLOBAL = re.compile(r"^using (GT_\d+) = GlobalTensor<\w+, (GTShape_\d+), (GTStride_\d+)>;+$")
 _GLOBAL_USE = re.compile(r"^(GT_\d+) v\d+ = GT_\d+\((v\d+), v\d+, v\d+\);$")
-_HALF = re.compile(r"\bhalf\b")
+_TILE = re.compile(r"\bTile<TileType::(\w+), \w+, ")
 _PLACEHOLDER = re.compile(r"\$([al])(\d+)")
 _HELD = re.compile(r"\$p(\d+)\.(\d+)")
 
@@ -82,6 +82,7 @@ class _Repair:
     numbers: dict[str, int] = field(default_factory=dict)
     calls: int = 0
     constructs: int = 0
+    tiles: int = 0
     held: list[list[str]] = field(default_factory=list)
     places: list[tuple[int, ...]] = field(default_factory=list)
     own: set[int] = field(default_factory=set)
@@ -99,6 +100,7 @@ class _Repair:
         for what, found, planned in (
             ("operations", self.calls, len(self.plan["calls"])),
             ("loops and branches", self.constructs, len(self.plan["constructs"])),
+            ("tiles", self.tiles, len(self.plan["tiles"])),
         ):
             if found != planned:
                 raise RepairError(f"ptoas printed {found} {what} for {self.plan['symbol']}, {planned} were planned")
@@ -108,8 +110,6 @@ class _Repair:
         return "\n".join(self.out) + "\n"
 
     def emit(self, line: str, own: bool = False) -> None:
-        if self.plan["bfloat16"] and not own:
-            line = _HALF.sub("bfloat16_t", line)
         if own:
             self.own.add(len(self.out))
         self.out.append(line)
@@ -158,9 +158,8 @@ class _Repair:
     def statement(self, body: str, indent: str, pointers: Mapping[str, str]) -> None:
         if _MODE.match(body):
             return  # every conversion is given its rounding mode by name
-        if body == "using T = float;":
-            self.emit(f"{indent}using T = {self.plan['element']};")
-            return
+        if body.startswith("Tile<"):
+            body = self.tile(body)
         if found := _CONSTANT.match(body):
             self.emit(f"{indent}{found[1]} {found[2]} = {_number(found[3])};")
             return
@@ -176,6 +175,14 @@ class _Repair:
             self.operation(call, indent)
             return
         self.emit(indent + self.numbered(re.sub(r";+$", ";", body)))
+
+    def tile(self, body: str) -> str:
+        """A declaration of a tile, with the element type that was planned."""
+        planned: Sequence[str] = self.plan["tiles"]
+        if self.tiles >= len(planned):
+            raise RepairError(f"ptoas declared a tile behind the last one that was planned: {body}")
+        self.tiles += 1
+        return _TILE.sub(lambda m: f"Tile<TileType::{m[1]}, {planned[self.tiles - 1]}, ", body)
 
     def numbered(self, text: str) -> str:
         return _TYPE_NUMBER.sub(lambda m: f"{m[1]}_{self.numbers.setdefault(m[2], len(self.numbers))}", text)

@@ -145,6 +145,8 @@ class OpDef:
         lowering: instructions it is written as, or ``None`` when code generation handles it by name.
         pure: no effect besides its results, so it may be removed when they are unused.
         inplace: index of the operand whose buffer the result takes over, if any.
+        pointwise: whether each element of the result needs, of the operands that have its shape, only the same element,
+            so that result and operand may be one buffer.
         regions: number of nested blocks.
         result_memory: where a tile result stands; ``None``: the rule or memory inference says.
         incore: allowed in an incore function.
@@ -159,6 +161,7 @@ class OpDef:
     lowering: Lowering | None = None
     pure: bool = True
     inplace: int | None = None
+    pointwise: bool = False
     regions: int = 0
     result_memory: MemorySpace | None = None
     incore: bool = True
@@ -218,7 +221,7 @@ class OpDef:
 _REGISTRY: dict[str, OpDef] = {}
 _DEFINITIONS = (
     *("arith", "control", "control_names", "tensor", "tensor_compute", "tile_memory", "tile_filling", "memory_names"),
-    *("tile_compute", "compute_names", "tile_matrix", "tile_index"),
+    *("elementwise", "reductions", "tile_matrix", "tile_index"),
 )
 _loaded = False
 

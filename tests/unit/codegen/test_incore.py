@@ -199,19 +199,13 @@ def test_bfloat16_is_written_as_half_and_noted() -> None:
     type = TensorType(SHAPE, BF16)
     params = [("x", type, Direction.In), ("o", type, Direction.Out)]
     made = kernel(incore("k", lambda b, p: b.store(load(b, p[0]), p[1], [0, 0]), params))
-    assert made.repairs["bfloat16"] is True
+    assert made.repairs["tiles"] == ["bfloat16_t"]
     assert made.repairs["arguments"] == ["bfloat16_t*", "bfloat16_t*"]
     assert "!pto.ptr<f16>" in made.pto
 
 
 def number(b: Builder, dtype: DType = INDEX) -> Value:
     return b.value("arith.cast", [b.constant(3)], types=(ScalarType(dtype),))
-
-
-def mixed_floats(b: Builder, p: list[Value]) -> None:
-    tile = load(b, p[0])
-    for dtype in (FP16, BF16):
-        b.value("tile.cast", [tile], types=(TileType(SHAPE, dtype, VEC, SHAPE),), mode="rint")
 
 
 def floor_to_half(b: Builder, p: list[Value]) -> None:
@@ -236,7 +230,6 @@ def huge_offset(b: Builder, p: list[Value]) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (mixed_floats, "FP16 and BF16 in one kernel"),
         (floor_to_half, "mode floor in a conversion to FP16"),
         (loop_of_numbers, "a loop inside a kernel that only computes numbers"),
         (padded_reshape, "rows do not fill blocks of 32 bytes"),

@@ -7,7 +7,7 @@ import pytest
 from pypto.ir.builder import Builder, function
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, CoreType, FunctionKind, Value
-from pypto.ir.ops.lowering import Form, Template
+from pypto.ir.ops.lowering import ByElement, Form, Template
 from pypto.ir.ops.registry import all_definitions, definition
 from pypto.ir.types import (
     BF16,
@@ -16,8 +16,10 @@ from pypto.ir.types import (
     FP32,
     INDEX,
     INT8,
+    INT16,
     INT32,
     INT64,
+    UINT8,
     DType,
     DynDim,
     MemorySpace,
@@ -49,18 +51,34 @@ def test_every_operation_says_what_it_is() -> None:
 def test_lowerings_name_operands_and_temporaries_that_exist() -> None:
     for name, known in all_definitions().items():
         names = {operand.name for operand in known.operands}
-        if isinstance(known.lowering, Template):
+        lowering = known.lowering
+        template = lowering.template if isinstance(lowering, ByElement) else lowering
+        if isinstance(template, Template):
             attrs = {attr.name for attr in known.attrs}
-            assert {name.partition(".")[0] for name in known.lowering.ins} <= names | attrs | {"result"}, name
+            assert {name.partition(".")[0] for name in template.ins} <= names | attrs | {"result"}, name
+            assert template.name.format(**dict.fromkeys(attrs, "x")), name
+        instructions = lowering.instructions if isinstance(lowering, ByElement) else lowering
+        if isinstance(instructions, Template) or not instructions:
             continue
         written: set[str] = set()
-        for instruction in known.lowering or ():
+        for instruction in instructions:
             assert set(instruction.ins) <= names | written, name
             assert len(instruction.ins) == 1 or isinstance(instruction.form, Form)
             written.add(instruction.out)
-        if known.lowering:
-            assert known.lowering[-1].out == "result"
-            assert known.core is not None
+        assert instructions[-1].out == "result"
+        assert known.core is not None
+
+
+def test_element_types_choose_instructions_or_a_template() -> None:
+    lowering = definition("tile.adds").lowering
+    assert isinstance(lowering, ByElement)
+    assert lowering.chosen(FP32, FP32) is lowering.instructions
+    for dtype in (BF16, INT16, UINT8):
+        assert lowering.chosen(dtype, dtype) is lowering.template
+    cast = definition("tile.cast").lowering
+    assert isinstance(cast, ByElement)
+    assert cast.chosen(FP32, INT32) is cast.instructions
+    assert cast.chosen(FP32, INT16) is cast.template
 
 
 def test_vector_and_matrix_operations_have_their_core() -> None:
@@ -104,7 +122,7 @@ def test_results_follow_from_operands(name: str, operands: list[Value], result: 
         ("tile.add", [tile(8, 16), tile(8, 8)], "needs tiles of one shape"),
         ("tile.add", [tile(8, 16, memory=MemorySpace.Mat), tile(8, 16)], "a stands in Mat, but must stand in Vec"),
         ("tile.exp", [tile(8, 16, INT32)], "a has element type INT32"),
-        ("tile.abs", [tile(8, 16, BF16)], "a has element type BF16"),
+        ("tile.abs", [tile(8, 16, BOOL)], "a has element type BOOL"),
         ("tile.row_expand_sub", [tile(8, 16), tile(8, 16)], "needs a column [8, 1]"),
         ("tile.col_expand_sub", [tile(8, 16), tile(8, 1)], "needs a row [1, 16]"),
         ("tile.adds", [tile(8, 16), Value("s", ScalarType(INT32))], "the scalar is INT32"),

@@ -147,7 +147,7 @@ def test_incore_function_with_large_tensors() -> None:
         ("out[:] = ⟦pl.matmul(a, c)⟧", "[K] columns meet [M] rows"),
         ("⟦out[:] = a⟧", "but what is assigned is [M, K]"),
         ("⟦c[:]⟧ = a + a", "c is an input; to write it"),
-        ("out[:] = ⟦pl.cast(c, pl.INT16)⟧", "cannot turn FP32 into INT16"),
+        ("out[:] = ⟦pl.cast(c, pl.INDEX)⟧", "cannot turn FP32 into INDEX"),
     ],
 )
 def test_mistakes_with_whole_tensors(body: str, message: str) -> None:

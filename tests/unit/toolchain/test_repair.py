@@ -58,7 +58,7 @@ __global__ AICORE void k_kernel(__gm__ float* v1, __gm__ int16_t* v2, int32_t v3
   float v10 = 0.0883883461f;
   half v11 = __builtin_inff();
   int64_t v12 = 0;
-  using T = int16_t;
+  using T = float;
   for (int32_t v13 = v12; v13 < v3; v13 += v12) {
     v4 = pypto::narrow((int64_t{v13} * 2));
     unsigned v14 = (unsigned) v4;
@@ -95,8 +95,7 @@ def plan(**changes: Any) -> dict[str, Any]:
     made = {
         "symbol": "k_kernel",
         "arguments": ["float*", "int16_t*", "int32_t", "int32_t", "bool"],
-        "element": "int16_t",
-        "bfloat16": False,
+        "tiles": ["float"],
         "constructs": [
             {**empty, "kind": "for", "begin": ["$a3 = pypto::narrow((int64_t{$l0} * 2));"]},
             {**empty, "kind": "if"},
@@ -128,10 +127,22 @@ def test_repair_of_a_repaired_text_is_refused() -> None:
         repair(REPAIRED, plan())
 
 
-def test_bfloat16_takes_the_place_of_half() -> None:
-    text = repair(PRINTED.replace("Vec, float", "Vec, half"), plan(bfloat16=True))
+def test_tiles_take_the_element_types_that_were_planned() -> None:
+    text = repair(PRINTED.replace("Vec, float", "Vec, half"), plan(tiles=["bfloat16_t"]))
     assert "Tile<TileType::Vec, bfloat16_t, 8, 64," in text
-    assert "half" not in text
+    # Others that are written the same way in ptoas' dialect stay what they are.
+    assert "half v11" in text
+    sized = PRINTED.replace("v19;", "v19 = Tile<TileType::Vec, float, 8, 64, BLayout::RowMajor, -1, 64>(v3);")
+    assert repair(sized, plan(tiles=["uint8_t"])).count("TileType::Vec, uint8_t, ") == 2
+
+
+@pytest.mark.parametrize(
+    ("tiles", "message"),
+    [([], "behind the last one that was planned"), (["float", "half"], "printed 1 tiles .* 2 were")],
+)
+def test_tiles_that_were_not_planned(tiles: list[str], message: str) -> None:
+    with pytest.raises(RepairError, match=message):
+        repair(PRINTED, plan(tiles=tiles))
 
 
 def test_statements_around_a_loop() -> None:

@@ -148,3 +148,4 @@ inline void write(D& d, int64_t row, int64_t col, Number value) {
 
 }  // namespace pypto::tiles
 
+#include "pypto/tile_math.h"
