@@ -57,7 +57,8 @@ def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools) -> 
         dumps.mkdir(parents=True, exist_ok=True)
         (dumps / "00_input.pto").write_bytes(pto)
         (dumps / "02_synchronised.cpp").write_text(text, encoding="utf-8")
-        (dumps / "messages.txt").write_text(said, encoding="utf-8")
+        if said:
+            (dumps / "messages.txt").write_text(said, encoding="utf-8")
         # ptoas prints none of its passes; the one that can be left out shows its work so.
         plain = replace(command, argv=tuple(part for part in command.argv if part != INSERT_SYNC))
         root.run(plain, f"assemble {kernel['name']} without synchronisation")

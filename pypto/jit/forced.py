@@ -46,6 +46,10 @@ class _Forced:
         self.parent = private_parent(request.policy.root)
         if config.save_kernels_dir is not None:
             self.directory = Path(config.save_kernels_dir)
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise BuildError(f"RunConfig.save_kernels_dir {self.directory} cannot be made: {error.strerror}") from None
         else:
             self.directory = building.new_private_directory(self.parent, request.function.name)
         self.profile = CompileProfile(ptoas_dumps=self.directory / PTOAS_DUMPS if config.dump_ptoas_passes else None)
@@ -84,7 +88,6 @@ class _Forced:
 
     def _exchange(self, generated: Path) -> None:
         names = generated_files(read_config(generated))
-        self.directory.mkdir(parents=True, exist_ok=True)
         if (self.directory / CONFIG).is_file():
             try:
                 earlier = generated_files(read_config(self.directory))
