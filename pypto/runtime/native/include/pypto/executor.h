@@ -33,12 +33,12 @@ class Executor {
     std::vector<Task>& tasks = graph_.tasks();
     for (size_t i = 0; i < tasks.size(); ++i)
       if (tasks[i].waits_for == 0) ready_.push(static_cast<int32_t>(i));
-    if (threads == 0) threads = std::thread::hardware_concurrency();
-    threads = std::max(threads, 2u);
-    threads = graph_.is_chain() ? 1 : static_cast<unsigned>(std::min<size_t>(threads, tasks.size()));
     std::vector<std::thread> helpers;
-    // The threads that could be made (the calling one at least) do the work.
-    start_helpers(helpers, threads - std::min(threads, 1u), [this](size_t number) { work(static_cast<int32_t>(number) + 1); });
+    if (!graph_.is_chain()) {
+      const size_t most = std::min<size_t>(allowed_threads(threads), tasks.size());
+      // The threads that could be made (the calling one at least) do the work.
+      start_helpers(helpers, static_cast<unsigned>(most) - 1, [this](size_t number) { work(static_cast<int32_t>(number) + 1); });
+    }
     work(0);
     for (std::thread& helper : helpers) helper.join();
     return std::move(failure_);

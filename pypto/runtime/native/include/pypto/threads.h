@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -11,6 +12,14 @@
 #include "pypto/checks.h"
 
 namespace pypto {
+
+// How many threads may run tasks; `asked` 0 means as many as the machine has. Independent tasks always run at the same
+// time, so that it is two at least.
+inline unsigned allowed_threads(unsigned asked) {
+  // Asked once: the system takes as long to tell as a small run takes.
+  static const unsigned machine = std::thread::hardware_concurrency();
+  return std::max(asked != 0 ? asked : machine, 2u);
+}
 
 // Adds threads that each run `work(position in helpers)`; false when the system gives no more of them.
 // Helpers take no asynchronous signals: those belong to the threads of the host.
