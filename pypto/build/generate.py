@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pypto._identity.records import canonical_json, is_digest, parse_canonical_json
-from pypto._identity.source import SOURCE_SCHEMA, source_digest, specialization_digest
+from pypto._identity.source import SOURCE_SCHEMA, SPECIALIZATION_SCHEMA, source_digest, specialization_digest
 from pypto.build.errors import BuildError
 from pypto.build.layout import new_directory, write_file
-from pypto.build.specialize import SPECIALIZATION_SCHEMA, Specialization
+from pypto.build.specialize import Specialization
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pypto._identity.records import parse_canonical_json
+from pypto._identity.roles import is_executable
 from pypto.build.errors import BuildError
 
 CONFIG = "kernel_config.json"
@@ -88,11 +89,6 @@ def is_generated(config: Mapping[str, Any], chips: Mapping[str, Mapping[str, Any
     names = tree_files(config, chips, generated_files)
     manifests = {BINARY_MANIFEST, *(f"{chip}/{BINARY_MANIFEST}" for chip in chips)}
     return set(names) <= set(present) and manifests.isdisjoint(present)
-
-
-def is_executable(name: str) -> bool:
-    """The executable bit that a file has by its role: shared objects, nothing else."""
-    return name.endswith(".so")
 
 
 def new_directory(path: Path) -> Path:

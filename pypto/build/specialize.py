@@ -10,15 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pypto._identity.source import specialization_digest
+from pypto._identity.source import SPECIALIZATION_SCHEMA, specialization_digest
 from pypto.build.errors import BuildError, SampleError
 from pypto.build.options import CompileOptions
 from pypto.ir.nodes import Direction
 from pypto.ir.types import DTYPES, DType, DynDim
 from pypto.language.signature import ArgSpec, SignatureParam
-
-SPECIALIZATION_SCHEMA = 1
-"""Version of the specialization record."""
 
 
 @dataclass(frozen=True)

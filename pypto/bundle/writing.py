@@ -12,6 +12,7 @@ from typing import Any
 
 from pypto._identity.identity import ToolchainIdentity
 from pypto._identity.records import parse_canonical_json
+from pypto._identity.roles import is_executable
 from pypto._identity.source import SOURCE_SCHEMA, SPECIALIZATION_SCHEMA
 from pypto.bundle.description import (
     BUNDLE_FILE,
@@ -26,7 +27,7 @@ from pypto.bundle.files import list_files, read_file
 from pypto.jit.artifact_cache.handle import entry_parts
 from pypto.jit.artifact_cache.key import ARTIFACT_SCHEMA, ArtifactKey
 from pypto.jit.artifact_cache.manifest import MARKER_NAME, FileRecord, Manifest
-from pypto.jit.artifact_cache.spec import ArtifactSpec, ArtifactState, executable_role
+from pypto.jit.artifact_cache.spec import ArtifactSpec, ArtifactState
 from pypto.jit.artifact_cache.tree import open_directory
 from pypto.jit.artifact_cache.write import write_file
 
@@ -144,7 +145,7 @@ def _write_stage(out: Path, key: ArtifactKey, spec: ArtifactSpec, state: Artifac
         records = []
         for path in files:
             data = read_file(source, path)
-            executable = executable_role(path)
+            executable = is_executable(path)
             write_file(output, path, data, executable=executable)
             records.append(FileRecord(path, len(data), hashlib.sha256(data).hexdigest(), executable))
     finally:

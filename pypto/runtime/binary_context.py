@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pypto._identity.records import canonical_json, is_digest, parse_canonical_json
+from pypto._identity.roles import is_executable
 from pypto.runtime.kernel_config import MANIFEST_FILE, KernelConfig
 
 CONTEXT_FILE = "binary_context.json"
@@ -188,7 +189,7 @@ def _publish(directory: Path, name: str, data: bytes) -> None:
     part = target.with_name(target.name + _PART)
     with open(part, "wb") as file:
         file.write(data)
-        os.fchmod(file.fileno(), 0o755 if name.endswith(".so") else 0o644)
+        os.fchmod(file.fileno(), 0o755 if is_executable(name) else 0o644)
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, target)

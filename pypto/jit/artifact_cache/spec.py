@@ -46,11 +46,6 @@ def check_relative_path(path: object) -> str:
     return path
 
 
-def executable_role(path: str) -> bool:
-    """Whether a file of this name is executable by its role: shared objects are, nothing else is."""
-    return path.endswith(".so")
-
-
 @dataclass(frozen=True)
 class ArtifactSpec:
     """The stage, the kind of build and the files without which the stage is not complete (kept sorted).
