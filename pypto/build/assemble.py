@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pypto.build.layout import new_directory, read_config, write_file
+from pypto.build.layout import new_directory, read_chips, read_config, write_file
 from pypto.build.parallel import run_all
 from pypto.build.profile import active, stage
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def assemble(generated: Path, toolchain: Tools, out: Path, *, jobs: int | None = None) -> None:
-    """Write ``ptoas/<kernel>.cpp`` of every kernel into ``out`` (absent or empty).
+    """Write ``ptoas/<kernel>.cpp`` of every kernel into ``out`` (absent or empty), of a distributed program by chip.
 
     Args:
         generated: generated directory.
@@ -30,6 +30,11 @@ def assemble(generated: Path, toolchain: Tools, out: Path, *, jobs: int | None =
     """
     config = read_config(generated)
     root = new_directory(out)
+    chips = read_chips(generated, config)
+    for chip in chips:
+        assemble(generated / chip, toolchain, out / chip, jobs=jobs)
+    if chips:
+        return
 
     def one(kernel: Mapping[str, Any]) -> bytes:
         return assemble_kernel((generated / kernel["pto"]).read_bytes(), kernel, toolchain)

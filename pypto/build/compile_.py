@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pypto.build.layout import BINARY_MANIFEST, copy_file, generated_files, new_directory, read_config, write_file
+from pypto.build.layout import (
+    BINARY_MANIFEST,
+    CONFIG,
+    chips_of,
+    copy_file,
+    generated_files,
+    new_directory,
+    read_config,
+    write_file,
+)
 from pypto.build.parallel import run_all
 from pypto.build.profile import stage
 
@@ -39,6 +48,8 @@ def compile_(
     from pypto.runtime.kernel_config import KernelConfig
 
     config = read_config(generated)
+    if chips_of(config):
+        return _compile_chips(generated, assembled, toolchain, out, config, jobs)
 
     def read(name: str) -> bytes:
         folder = assembled if any(name == kernel.get("cpp") for kernel in config["kernels"]) else generated
@@ -56,6 +67,22 @@ def compile_(
         write_file(root, name, data)
     write_file(root, BINARY_MANIFEST, write_manifest(KernelConfig.from_record(config), binaries))
     return tuple(sorted({path for result in compiled.values() for path in result.uncovered}))
+
+
+def _compile_chips(
+    generated: Path, assembled: Path, toolchain: Tools, out: Path, config: Mapping[str, Any], jobs: int | None
+) -> tuple[str, ...]:
+    """The READY directory of a distributed program: its chips' below the parent, which says that they are complete."""
+    from pypto.runtime.distributed.manifest import write_parent_manifest
+
+    root = new_directory(out)
+    uncovered: set[str] = set()
+    for chip in chips_of(config):
+        uncovered.update(compile_(generated / chip, assembled / chip, toolchain, out / chip, jobs=jobs))
+    copy_file(generated / CONFIG, root, CONFIG)
+    manifests = {chip: (out / chip / BINARY_MANIFEST).read_bytes() for chip in chips_of(config)}
+    write_file(root, BINARY_MANIFEST, write_parent_manifest(config, manifests))
+    return tuple(sorted(uncovered))
 
 
 def binary_paths(config: Mapping[str, Any]) -> tuple[str, ...]:

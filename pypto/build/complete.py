@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pypto.build.compile_ import binary_paths, compile_binaries
 from pypto.build.errors import BuildError
-from pypto.build.layout import generated_files, read_config
+from pypto.build.layout import BINARY_MANIFEST, chips_of, generated_files, read_config, write_file
 from pypto.build.parallel import run_all
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def complete(directory: Path, toolchain: Tools, *, jobs: int | None = None) -> t
     from pypto.runtime.kernel_config import KernelConfig
 
     config = read_config(directory)
+    if chips_of(config):
+        return _complete_chips(directory, config, toolchain, jobs)
     sources = _sources(directory, config)
     assembled_kernels = [kernel for kernel in config["kernels"] if "cpp" in kernel]
 
@@ -58,6 +60,22 @@ def complete(directory: Path, toolchain: Tools, *, jobs: int | None = None) -> t
         )
     except OSError as error:
         raise BuildError(f"{directory} cannot be written: {error}") from None
+
+
+def _complete_chips(directory: Path, config: Mapping[str, Any], toolchain: Tools, jobs: int | None) -> tuple[str, ...]:
+    from pypto.runtime.distributed.manifest import write_parent_manifest
+
+    # Without it the parent counts as not complete, whatever happens to a chip.
+    (directory / BINARY_MANIFEST).unlink(missing_ok=True)
+    built = []
+    for chip in chips_of(config):
+        built += [f"{chip}/{path}" for path in complete(directory / chip, toolchain, jobs=jobs)]
+    manifests = {chip: (directory / chip / BINARY_MANIFEST).read_bytes() for chip in chips_of(config)}
+    try:
+        write_file(directory, BINARY_MANIFEST, write_parent_manifest(config, manifests))
+    except OSError as error:
+        raise BuildError(f"{directory} cannot be written: {error}") from None
+    return tuple(built)
 
 
 def _sources(directory: Path, config: Mapping[str, Any]) -> dict[str, bytes]:

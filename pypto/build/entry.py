@@ -35,7 +35,7 @@ def load_entry(module: str, entry: str, import_roots: Sequence[Path]) -> KernelS
     from pypto.language.source import KernelSource
 
     def is_entry(value: object) -> bool:
-        return isinstance(value, KernelSource) and value.kind is FunctionKind.ORCHESTRATION
+        return isinstance(value, KernelSource) and value.kind in (FunctionKind.ORCHESTRATION, FunctionKind.HOST)
 
     if _MODULE.fullmatch(module) is None:
         raise BuildError(f"--module is a dotted module name such as kernels.decode, got {module!r}")

@@ -116,12 +116,14 @@ def generate(
         BuildError: ``out`` cannot be used.
     """
     from pypto.codegen.generate import generate as generate_files
+    from pypto.codegen.host import generate_distributed
     from pypto.language.lower import errors_at_source
 
     options = specialization.options
     program = lowered_program(closure, specialization, observe)
     with errors_at_source(closure):
-        files = generate_files(program, options.backend_type, options.execution_mode, options.runtime)
+        make = generate_distributed if program.chips else generate_files
+        files = make(program, options.backend_type, options.execution_mode, options.runtime)
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])
@@ -135,10 +137,11 @@ def pack_sources(program: Program, directory: Path) -> None:
         UnsupportedArtifactInput: a source needs something that cannot be packed; the directory is as it was.
         OSError: a file cannot be read or written.
     """
-    if any(function.extern is not None for function in program.functions.values()):
+    functions = [function for part in (program, *program.chips) for function in part.functions.values()]
+    if any(function.extern is not None for function in functions):
         from pypto.runtime._artifact_sources import package_generated_sources
 
-        package_generated_sources(directory, "single_chip")
+        package_generated_sources(directory, "distributed" if program.chips else "single_chip")
 
 
 def request_record(closure: SourceClosure, specialization: Specialization) -> RequestRecord:

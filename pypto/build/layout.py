@@ -51,6 +51,11 @@ def ready_files(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(files))
 
 
+def chip_directory(number: int) -> str:
+    """Directory of a distributed program's chip with this number, below the parent's."""
+    return f"chips/{number}"
+
+
 def chips_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Directories of the chips of a distributed program, below it; empty for the program of a single chip.
 
@@ -65,6 +70,22 @@ def chips_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     if len(set(chips)) != len(chips):
         raise ValueError("a distributed program names a chip twice")
     return tuple(chips)
+
+
+def read_chips(directory: Path, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The configurations of a distributed program's chips by directory; none for the program of a single chip.
+
+    Args:
+        config: that of the directory itself.
+
+    Raises:
+        BuildError: as `read_config`, or the configuration is damaged.
+    """
+    try:
+        chips = chips_of(config)
+    except ValueError as error:
+        raise BuildError(f"{directory / CONFIG} is damaged: {error}") from None
+    return {chip: read_config(directory / chip) for chip in chips}
 
 
 def tree_files(
@@ -82,6 +103,12 @@ def tree_files(
         return files(config)
     own = {CONFIG, BINARY_MANIFEST} if files is ready_files else {CONFIG}
     return tuple(sorted(own | {f"{chip}/{name}" for chip, each in chips.items() for name in files(each)}))
+
+
+def files_of(directory: Path, files: Callable[[Mapping[str, Any]], tuple[str, ...]]) -> tuple[str, ...]:
+    """Every file that the configurations in a directory name; ``files`` as of `tree_files`."""
+    config = read_config(directory)
+    return tree_files(config, read_chips(directory, config), files)
 
 
 def is_generated(config: Mapping[str, Any], chips: Mapping[str, Mapping[str, Any]], present: Collection[str]) -> bool:

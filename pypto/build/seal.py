@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pypto._identity.policy import DEFAULT_SETTINGS, IdentitySettings
 from pypto.build.errors import BuildError
 from pypto.build.generate import RequestRecord
-from pypto.build.layout import generated_files, read_config
-from pypto.build.specs import GENERATED_SPEC, ready_spec
+from pypto.build.layout import generated_files, read_chips, read_config, tree_files
+from pypto.build.specs import generated_spec, ready_spec
 
 if TYPE_CHECKING:
     from pypto.toolchain import ToolchainDescriptor
@@ -51,7 +51,8 @@ def seal(
             raise BuildError(
                 f"{item.ready} is not the READY directory of {item.generated}: their configurations differ"
             )
-        for name in generated_files(config):
+        chips = read_chips(item.generated, config)
+        for name in tree_files(config, chips, generated_files):
             if not (item.generated / name).is_file():
                 raise BuildError(f"{item.generated} lacks {name}, which its configuration names")
         device = device or config["execution_mode"] == "device"
@@ -61,9 +62,9 @@ def seal(
                 request.source_digest,
                 request.specialization_digest,
                 item.generated,
-                GENERATED_SPEC,
+                generated_spec(chips),
                 item.ready,
-                ready_spec(config),
+                ready_spec(config, chips),
             )
         )
     environment = hermetic_identity(descriptor.record(), device=device, settings=settings)

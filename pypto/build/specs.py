@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pypto._identity.records import parse_canonical_json
@@ -12,6 +12,18 @@ from pypto.jit.artifact_cache.spec import ArtifactSpec, ArtifactState, BuildKind
 # A generated stage is asked for before anything is known but the key, so its spec cannot list files that only the
 # generator knows: the configuration names all others, and whoever reads a generated stage checks that they are there.
 GENERATED_SPEC = ArtifactSpec(ArtifactState.GENERATED, BuildKind.SINGLE_CHIP, (CONFIG,))
+
+
+def generated_spec(chips: Iterable[str]) -> ArtifactSpec:
+    """The spec of the GENERATED stage: of a distributed program's with every chip's configuration.
+
+    Args:
+        chips: directories of the chips; none for the program of a single chip.
+    """
+    configs = [f"{chip}/{CONFIG}" for chip in chips]
+    if not configs:
+        return GENERATED_SPEC
+    return ArtifactSpec(ArtifactState.GENERATED, BuildKind.DISTRIBUTED, tuple(sorted((CONFIG, *configs))))
 
 
 def ready_spec(config: Mapping[str, Any], chips: Mapping[str, Mapping[str, Any]] | None = None) -> ArtifactSpec:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pypto.bundle.errors import NoMatchingSpecialization
 from pypto.runtime import prebuilt
 from pypto.runtime.arguments import bind
+from pypto.runtime.distributed.program import DistributedProgram
+from pypto.runtime.errors import HostProgramError
 
 if TYPE_CHECKING:
     from pypto.bundle.reading import Bundle, BundleEntry
     from pypto.runtime.config import RunConfig
+    from pypto.runtime.distributed.program import DistributedWorker
     from pypto.runtime.program import CompiledProgram
+
+    Program = CompiledProgram | DistributedProgram
 
 
 class SealedKernel:
@@ -22,7 +28,9 @@ class SealedKernel:
         programs: the live program of each specialization, by key digest.
     """
 
-    def __init__(self, name: str, entries: tuple[BundleEntry, ...], programs: dict[str, CompiledProgram]) -> None:
+    def __init__(
+        self, name: str, entries: tuple[BundleEntry, ...], programs: Mapping[str, CompiledProgram | DistributedProgram]
+    ) -> None:
         self.name = name
         self.programs = programs
         self._entries = entries
@@ -35,10 +43,7 @@ class SealedKernel:
             BundleDamaged: naming the file.
             LoadError, DeviceUnavailable: intact files that this process cannot load or run.
         """
-        programs = {
-            entry.key.digest: prebuilt.load(entry.ready.load(), output_dir=entry.ready.directory) for entry in entries
-        }
-        return cls(entries[0].name, entries, programs)
+        return cls(entries[0].name, entries, {entry.key.digest: _load(entry) for entry in entries})
 
     def __call__(self, *args: object, config: RunConfig | None = None) -> Any:
         """Run the kernel on NumPy arrays (or anything with `__dlpack__`) and numbers, in place on their memory.
@@ -48,13 +53,25 @@ class SealedKernel:
             TypeError, ValueError: the only specialization does not take them.
             KernelRunError, SimulatorCheckError: the run failed.
         """
-        program = self._choose(args)
+        program = self._choose(args, config)
         return program(*args, config=config)
 
     def __repr__(self) -> str:
         return f"<sealed kernel {self.name}, {len(self.programs)} specialization(s)>"
 
-    def _choose(self, args: tuple[object, ...]) -> CompiledProgram:
+    def prepare(self, config: RunConfig | None = None) -> DistributedWorker:
+        """A worker of a distributed program, whose ranks stay until it is closed.
+
+        Raises:
+            ValueError: the kernel has several specializations, is the program of a single chip, or ``config`` has no
+                ``distributed_config``.
+        """
+        programs = list(self.programs.values())
+        if len(programs) != 1 or not isinstance(programs[0], DistributedProgram):
+            raise ValueError(f"{self!r} is not one distributed program; call it, it chooses by the arguments")
+        return programs[0].prepare(config)
+
+    def _choose(self, args: tuple[object, ...], config: RunConfig | None) -> Program:
         if len(self.programs) == 1:
             return next(iter(self.programs.values()))
         taking = []
@@ -62,8 +79,11 @@ class SealedKernel:
         for entry in self._entries:
             program = self.programs[entry.key.digest]
             try:
-                bind(self.name, program.config.params, args)
-            except (TypeError, ValueError) as error:
+                if isinstance(program, DistributedProgram):
+                    program.bind(args, program.settings(config).world_size)
+                else:
+                    bind(self.name, program.config.params, args)
+            except (TypeError, ValueError, HostProgramError) as error:
                 lines.append(f"  {entry.description.signature}: {error}")
             else:
                 taking.append(program)
@@ -72,3 +92,10 @@ class SealedKernel:
             return taking[0]
         problem = "no specialization takes" if not taking else f"{len(taking)} specializations take"
         raise NoMatchingSpecialization("\n".join([f"{self.name}(): {problem} these arguments:", *lines]))
+
+
+def _load(entry: BundleEntry) -> Program:
+    files = entry.ready.load()
+    if prebuilt.is_distributed(files):
+        return DistributedProgram(files)
+    return prebuilt.load(files, output_dir=entry.ready.directory)

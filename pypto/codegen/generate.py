@@ -72,7 +72,7 @@ def generate(program: Program, backend_type: str, execution_mode: str, runtime: 
         "runtime_abi": RUNTIME_ABI,
         "backend_type": backend_type,
         "execution_mode": execution_mode,
-        "params": [_described(p) for p in main.params],
+        "params": [described(p) for p in main.params],
         "returns": list(main.returns),
         "orchestration": {"source": orchestration, "binary": f"prebuilt/orchestration/{main.name}.so"},
         "kernels": entries,
@@ -95,7 +95,8 @@ def _extern_entry(number: int, function: Function, core: CoreType, code: ExternS
     }
 
 
-def _described(param: Param) -> dict[str, Any]:
+def described(param: Param) -> dict[str, Any]:
+    """A parameter of an entry as its configuration has it."""
     type = param.type
     if isinstance(type, TensorType):
         return {

@@ -97,6 +97,7 @@ class FunctionKind(enum.Enum):
 
     ORCHESTRATION = "orchestration"
     INCORE = "incore"
+    HOST = "host"
     # Kinds that only sources have: their bodies are spliced into their callers.
     INLINE = "inline"
     OPAQUE = "opaque"
@@ -163,10 +164,16 @@ class Function:
 
 @dataclass(eq=False)
 class Program:
-    """An entry (orchestration) and the incore functions it submits, in order of first use."""
+    """An entry (orchestration) and the incore functions it submits, in order of first use.
+
+    Attributes:
+        chips: of a distributed program, whose only function is its HOST entry: the chips' programs, by the number that
+            calls use.
+    """
 
     entry: str
     functions: dict[str, Function]
+    chips: tuple[Program, ...] = ()
 
     def __str__(self) -> str:
         from pypto.ir.printer import print_program
@@ -175,7 +182,7 @@ class Program:
 
     @property
     def entry_function(self) -> Function:
-        """The orchestration entry."""
+        """The entry."""
         return self.functions[self.entry]
 
     def incore_functions(self) -> list[Function]:

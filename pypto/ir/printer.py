@@ -17,7 +17,10 @@ def print_program(program: Program, locations: bool = False) -> str:
         locations: append the place of every operation, relative to its function.
     """
     functions = (print_function(f, locations) for f in program.functions.values())
-    return f"entry @{program.entry}\n\n" + "\n".join(functions)
+    text = f"entry @{program.entry}\n\n" + "\n".join(functions)
+    for number, chip in enumerate(program.chips):
+        text += f"\nchip {number} " + print_program(chip, locations)
+    return text
 
 
 def print_function(function: Function, locations: bool = False) -> str:

@@ -32,6 +32,10 @@ class DType:
         """Size of one element in bytes, at least 1."""
         return max(1, self.bits // 8)
 
+    def get_byte(self) -> int:
+        """The same as a method, as kernels write it."""
+        return self.nbytes
+
     @property
     def is_float(self) -> bool:
         """Whether this is a floating-point type."""
@@ -103,6 +107,15 @@ class AtomicType(enum.Enum):
 
     None_ = "none"
     Add = "add"
+
+
+class ReduceOp(enum.Enum):
+    """How a collective combines what the ranks have."""
+
+    Sum = "sum"
+    Max = "max"
+    Min = "min"
+    Prod = "prod"
 
 
 class TensorLayout(enum.Enum):

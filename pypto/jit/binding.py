@@ -54,6 +54,16 @@ def sample_tensors(signature: Signature, samples: Sequence[Any], named: Mapping[
     return metas
 
 
+def rank_samples(value: Any) -> Any:
+    """A sample of a HOST entry: a list with one array for each rank as one tensor, anything else as it is."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return value
+    metas = [tensor_meta(part) for part in value]
+    first = metas[0]
+    # Lists of anything else, and of arrays that differ, are refused where arguments are bound.
+    return value if first is None else TensorMeta(first.dtype, (len(value), *first.shape))
+
+
 def _bind(signature: Signature, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     names = _names(signature)
     if len(arguments) > len(names):

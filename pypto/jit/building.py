@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pypto.build.generate import generate, pack_sources
-from pypto.build.layout import read_config, ready_files
+from pypto.build.layout import files_of, ready_files
 from pypto.jit.private import private_parent
 from pypto.jit.request import Request
 from pypto.jit.stats import count, timing
@@ -100,4 +100,4 @@ def private_kernel(
 
 def read_ready(directory: Path) -> dict[str, bytes]:
     """Bytes of every file of a READY directory by path."""
-    return {name: (directory / name).read_bytes() for name in ready_files(read_config(directory))}
+    return {name: (directory / name).read_bytes() for name in files_of(directory, ready_files)}

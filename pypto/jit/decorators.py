@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from pypto.ir.nodes import FunctionKind
-from pypto.jit.function import JITFunction
+from pypto.jit.function import HostFunction, JITFunction
 from pypto.language.errors import OutsideKernelError
 from pypto.language.source import KernelSource
 
@@ -73,9 +73,13 @@ class Jit:
         """Mark a part of an entry with loops and scopes of its own; entries call it outside of scopes."""
         return _mark("jit.opaque", lambda f: SplicedFunction(f, FunctionKind.OPAQUE), function, options)
 
-    def host(self, *_function: Any, **_options: Any) -> NoReturn:
-        """Not supported yet."""
-        raise _not_supported("host", "distributed programs cannot be compiled")
+    @overload
+    def host(self, function: Callable[..., Any], /) -> HostFunction: ...
+    @overload
+    def host(self, /, **options: Any) -> Callable[[Callable[..., Any]], HostFunction]: ...
+    def host(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Mark the HOST entry of a distributed program: it calls functions under ``@pl.jit``, each on one rank."""
+        return _mark("jit.host", HostFunction, function, options)
 
     def extern(
         self,
@@ -118,7 +122,3 @@ def _mark(
     if function is None:
         return lambda decorated: kind(decorated)
     return kind(function)
-
-
-def _not_supported(name: str, remedy: str) -> NotImplementedError:
-    return NotImplementedError(f"@pl.jit.{name} is not supported yet: {remedy}")

@@ -31,8 +31,8 @@ class JITFunction(KernelSource):
         repeated: calls that were made already; ``None`` before the first.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function, FunctionKind.ORCHESTRATION)
+    def __init__(self, function: Callable[..., Any], kind: FunctionKind = FunctionKind.ORCHESTRATION) -> None:
+        super().__init__(function, kind)
         self.latest_digest: tuple[SourceClosure, str] | None = None
         self.specializations: dict[Hashable, Specialization] = {}
         self.repeated: RepeatedCalls | None = None
@@ -123,6 +123,25 @@ class JITFunction(KernelSource):
             self.repeated = RepeatedCalls(self)
         self.repeated.remember(request, kernel, args, values, config)
         return result
+
+
+class HostFunction(JITFunction):
+    """The HOST entry of a distributed program; compiled and called as any other entry.
+
+    A call needs ``RunConfig(distributed_config=DistributedConfig(device_ids=[...]))``: one device for each rank.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, FunctionKind.HOST)
+
+    def compile(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> CompiledKernel:
+        """As of any entry; what is compiled runs on the ranks of ``config`` when a call names no others."""
+        kernel = super().compile(*samples, config=config, **named)
+        if config is None or config.distributed_config is None:
+            return kernel
+        from pypto.runtime.compiled import KernelOnRanks
+
+        return KernelOnRanks(kernel, config)
 
 
 def _refuse_codegen_only(config: RunConfig | None) -> None:

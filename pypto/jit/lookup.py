@@ -5,7 +5,7 @@ from __future__ import annotations
 from pypto._identity.records import parse_canonical_json
 from pypto.build.layout import CONFIG, chips_of, is_generated
 from pypto.build.specs import GENERATED_SPEC, stated_ready_spec
-from pypto.jit.artifact_cache.discovery import find_ready, read_in_entry
+from pypto.jit.artifact_cache.discovery import find_generated, find_ready, read_in_entry
 from pypto.jit.artifact_cache.handle import ArtifactHandle, entry_parts
 from pypto.jit.artifact_cache.key import ArtifactKey
 from pypto.jit.artifact_cache.spec import ArtifactSpec
@@ -22,16 +22,18 @@ class StoredEntries:
 
     Args:
         load: whether handles carry the bytes that were validated.
+        distributed: whether the key is of a distributed program, whose number of chips and so its spec is not known.
 
     Attributes:
         refused: what was found and could not be used, in order, with the reasons.
     """
 
-    def __init__(self, store: ArtifactStore, key: ArtifactKey, *, load: bool) -> None:
+    def __init__(self, store: ArtifactStore, key: ArtifactKey, *, load: bool, distributed: bool = False) -> None:
         self.refused: list[LookupResult] = []
         self._store = store
         self._key = key
         self._load = load
+        self._distributed = distributed
         self._generated: ArtifactHandle | None = None
         self._looked = False
 
@@ -48,11 +50,18 @@ class StoredEntries:
         """The GENERATED entry, validated, and complete by its own configuration."""
         if not self._looked:
             self._looked = True
-            handle = self._usable(self._store.lookup(self._key, GENERATED_SPEC, load=self._load))
+            handle = self._usable(self._find_generated())
             self._generated = handle if handle is not None and _is_complete(handle) else None
         return self._generated
 
+    def _find_generated(self) -> LookupResult:
+        if self._distributed:
+            return find_generated(self._store, self._key, load=self._load)
+        return self._store.lookup(self._key, GENERATED_SPEC, load=self._load)
+
     def _hinted(self) -> ArtifactSpec | None:
+        if self._distributed:
+            return None
         try:
             return stated_ready_spec(read_in_entry(self._store, entry_parts(self._key, GENERATED_SPEC), _HINT_LIMIT))
         except (OSError, ValueError, TypeError, KeyError, AttributeError):

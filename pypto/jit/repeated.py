@@ -130,7 +130,7 @@ class RepeatedCalls:
         values: Sequence[object],
         config: RunConfig | None,
     ) -> _Call | None:
-        if request.forced or request.policy.extra_source_paths or not kernel.reusable:
+        if request.distributed or request.forced or request.policy.extra_source_paths or not kernel.reusable:
             return None
         if type(request.config.cache_config) not in (type(None), CacheConfig):
             return None

@@ -13,7 +13,8 @@ from pypto._identity.records import digest_record
 from pypto._identity.source import source_digest
 from pypto.build.options import CompileOptions, coerce_options
 from pypto.build.specialize import Specialization, specialize
-from pypto.jit.binding import sample_tensors
+from pypto.ir.nodes import FunctionKind
+from pypto.jit.binding import rank_samples, sample_tensors
 from pypto.jit.config import CachePolicy, capture_policy
 from pypto.jit.sealed import bundle_paths
 from pypto.language.source import SourceClosure, collect
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pypto._identity.explain import IdentityParts
     from pypto._identity.identity import ToolchainIdentity
     from pypto._identity.policy import IdentitySettings
+    from pypto.jit.artifact_cache.spec import ArtifactSpec
     from pypto.jit.function import JITFunction
     from pypto.runtime.config import RunConfig
     from pypto.toolchain import Toolchain
@@ -55,6 +57,27 @@ class Request:
     policy: CachePolicy
     bundles: tuple[Path, ...]
     config: RunConfig
+
+    @property
+    def distributed(self) -> bool:
+        """Whether a HOST entry is asked for, whose program has chips."""
+        return self.function.kind is FunctionKind.HOST
+
+    @property
+    def generated_spec(self) -> ArtifactSpec:
+        """The spec under which the GENERATED stage is stored; a HOST entry is parsed for it.
+
+        Raises:
+            CompileError: the HOST entry is wrong, with its place.
+        """
+        from pypto.build.generate import specialized_program
+        from pypto.build.layout import chip_directory
+        from pypto.build.specs import GENERATED_SPEC, generated_spec
+
+        if not self.distributed:
+            return GENERATED_SPEC
+        chips = specialized_program(self.closure, self.specialization).chips
+        return generated_spec(map(chip_directory, range(len(chips))))
 
     @property
     def forced(self) -> bool:
@@ -163,6 +186,9 @@ def specialization_of(
     if known is not None:
         return known
     signature = function.signature
+    if function.kind is FunctionKind.HOST:
+        samples = [rank_samples(value) for value in samples]
+        named = {name: rank_samples(value) for name, value in named.items()}
     made = specialize(function.qualname, signature.params, sample_tensors(signature, samples, named), options)
     if name is not None and len(function.specializations) < _SPECIALIZATIONS:
         function.specializations[name] = made

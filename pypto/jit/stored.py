@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pypto.build.specs import GENERATED_SPEC
 from pypto.jit.artifact_cache.handle import ArtifactHandle
 from pypto.jit.artifact_cache.key import ArtifactKey
 from pypto.jit.artifact_cache.store import ArtifactBuild, ArtifactStore, BuildFailure, BuildStatus, LookupStatus
@@ -48,7 +47,7 @@ class StoredRequest:
         policy = self.request.policy
         with timing("lookup_ns"):
             store = ArtifactStore(policy.root, policy.readonly)
-            entries = StoredEntries(store, self.key, load=True)
+            entries = StoredEntries(store, self.key, load=True, distributed=self.request.distributed)
             ready = entries.ready()
             restored = None if ready is None else self._restored(store, ready)
             generated = None if restored is not None else entries.generated()
@@ -80,9 +79,10 @@ class StoredRequest:
         request = self.request
         parent = private_parent(request.policy.root)
         store = ArtifactStore(request.policy.root, request.policy.readonly, parent)
+        spec = request.generated_spec
         try:
             with ended_by_sigterm():
-                built = store.get_or_build(self.key, GENERATED_SPEC, lambda d: self._build(d, parent), load=True)
+                built = store.get_or_build(self.key, spec, lambda d: self._build(d, parent), load=True)
         except _StaysPrivate as private:
             from pypto.jit.building import private_kernel
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pypto.ir.types import PadValue as PadValue
     from pypto.ir.types import TensorLayout as TensorLayout
     from pypto.jit.decorators import jit as jit
+    from pypto.language import distributed as distributed
     from pypto.language import tensor as tensor
     from pypto.language import tile as tile
     from pypto.language._pl import *  # noqa: F403
@@ -71,7 +72,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-_SPACES = ("tensor", "tile")
+_SPACES = ("distributed", "tensor", "tile")
 
 
 def _operations() -> dict[str, Any]:

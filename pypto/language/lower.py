@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pypto.ir.errors import IRError
 from pypto.ir.footprint import MemoryLimitError
 from pypto.ir.nodes import Loc, Program
 from pypto.ir.passes import pipeline
+from pypto.ir.passes.cleanup import remove_unused
 from pypto.language.errors import CompileError, KernelMemoryError, KernelTypeError
 from pypto.language.parser import parse
 from pypto.language.signature import ArgSpec
@@ -33,6 +35,11 @@ def lower(
     if observe is not None:
         observe("Parse", program)
     with errors_at_source(closure):
+        if program.chips:
+            # A HOST entry stays as it is written; what runs on chips is lowered, one program after the other.
+            remove_unused(program)
+            chips = tuple(pipeline.run(chip, backend_type, observe) for chip in program.chips)
+            return replace(program, chips=chips)
         return pipeline.run(program, backend_type, observe)
 
 

@@ -29,6 +29,6 @@ def parse(
     Raises:
         CompileError: the kernel is wrong; one error with its place.
     """
-    if entry.kind is not FunctionKind.ORCHESTRATION:
+    if entry.kind not in (FunctionKind.ORCHESTRATION, FunctionKind.HOST):
         raise TypeError(f"{entry.name} is not an entry; compile a function under @pl.jit")
     return ProgramParser(closure or collect(entry), backend_type).parse(arguments)

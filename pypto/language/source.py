@@ -240,6 +240,19 @@ class SourceClosure:
                 return function
         raise KeyError(kernel.qualname)
 
+    def within(self, kernel: KernelSource) -> SourceClosure:
+        """The part of this closure that an entry of it reaches, that entry first."""
+        found: dict[int, FunctionSource] = {}
+
+        def visit(function: FunctionSource) -> None:
+            found[id(function.kernel)] = function
+            for value in function.values.values():
+                if _reaches(value, kernel) and id(value) not in found:
+                    visit(self.of(value))
+
+        visit(self.of(kernel))
+        return SourceClosure(tuple(found.values()))
+
     def record(self) -> dict[str, Any]:
         """Plain data for the source digest: strings, integers, booleans, lists and dictionaries only.
 
@@ -271,11 +284,11 @@ def collect(entry: KernelSource) -> SourceClosure:
         CompileError: a name is not defined, or has a value of a type that cannot enter a kernel.
     """
     done: dict[int, FunctionSource] = {}
-    _visit(entry, done)
+    _visit(entry, done, entry)
     return SourceClosure(tuple(done.values()))
 
 
-def _visit(kernel: KernelSource, done: dict[int, FunctionSource]) -> None:
+def _visit(kernel: KernelSource, done: dict[int, FunctionSource], entry: KernelSource) -> None:
     values: dict[str, Any] = {}
     done[id(kernel)] = FunctionSource(kernel, values)
     for name in kernel.outside_names:
@@ -285,9 +298,15 @@ def _visit(kernel: KernelSource, done: dict[int, FunctionSource]) -> None:
             values[key] = _snapshot(kernel, name, key, value)
     values.update(kernel.captured())
     for value in list(values.values()):
-        reached = isinstance(value, KernelSource) and value.kind is not FunctionKind.ORCHESTRATION
-        if reached and id(value) not in done:
-            _visit(value, done)
+        if _reaches(value, entry) and id(value) not in done:
+            _visit(value, done, entry)
+
+
+def _reaches(value: Any, entry: KernelSource) -> bool:
+    """Whether a value is a function that is compiled with an entry: only HOST entries call other entries."""
+    if not isinstance(value, KernelSource) or value.kind is FunctionKind.HOST:
+        return False
+    return value.kind is not FunctionKind.ORCHESTRATION or entry.kind is FunctionKind.HOST
 
 
 BUILTINS = frozenset(

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from pypto.runtime.config import RunConfig as RunConfig
     from pypto.runtime.config import RuntimeKind as RuntimeKind
     from pypto.runtime.device_tensor import DeviceTensor as DeviceTensor
+    from pypto.runtime.distributed.config import DistributedConfig as DistributedConfig
+    from pypto.runtime.distributed.program import DistributedWorker as DistributedWorker
     from pypto.runtime.errors import DeviceUnavailable as DeviceUnavailable
+    from pypto.runtime.errors import HostProgramError as HostProgramError
     from pypto.runtime.errors import KernelRunError as KernelRunError
     from pypto.runtime.errors import LoadError as LoadError
+    from pypto.runtime.errors import RankError as RankError
     from pypto.runtime.errors import SimulatorCheckError as SimulatorCheckError
     from pypto.runtime.kernel_compiler import KernelCompiler as KernelCompiler
     from pypto.runtime.program import CompiledProgram as CompiledProgram
@@ -35,12 +39,16 @@ _HOMES = {
     "CompiledProgram": "program",
     "DeviceTensor": "device_tensor",
     "DeviceUnavailable": "errors",
+    "DistributedConfig": "distributed.config",
+    "DistributedWorker": "distributed.program",
     "ExecutionMode": "config",
+    "HostProgramError": "errors",
     "KernelCompiler": "kernel_compiler",
     "KernelRunError": "errors",
     "LoadError": "errors",
     "MemoryPlanner": "config",
     "OptimizationStrategy": "config",
+    "RankError": "errors",
     "RunConfig": "config",
     "RuntimeKind": "config",
     "ScalarSpec": "specs",
@@ -56,12 +64,16 @@ __all__ = [
     "CompiledProgram",
     "DeviceTensor",
     "DeviceUnavailable",
+    "DistributedConfig",
+    "DistributedWorker",
     "ExecutionMode",
+    "HostProgramError",
     "KernelCompiler",
     "KernelRunError",
     "LoadError",
     "MemoryPlanner",
     "OptimizationStrategy",
+    "RankError",
     "RunConfig",
     "RuntimeKind",
     "ScalarSpec",

@@ -136,7 +136,7 @@ class ArtifactRuntime:
             raise ValueError(f"{self.directory} is the program of a single chip")
         with self._lock:
             if self._chips is None:
-                from pypto.runtime.distributed_manifest import chip_files
+                from pypto.runtime.distributed.manifest import chip_files
                 from pypto.runtime.prebuilt import check, load
 
                 chips = chip_files(ready.files)

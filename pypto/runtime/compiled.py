@@ -12,6 +12,7 @@ from pypto.runtime.forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from pypto.runtime.config import RunConfig
+    from pypto.runtime.distributed.program import DistributedProgram, DistributedWorker
     from pypto.runtime.places import Locate
     from pypto.runtime.program import CompiledProgram
 
@@ -66,6 +67,8 @@ class CompiledKernel:
         reusable: whether later requests of this process may have it; not if its sources changed while it was built.
     """
 
+    default_config: RunConfig | None = None
+
     def __init__(
         self,
         specialization: object | None,
@@ -92,6 +95,7 @@ class CompiledKernel:
         self._directory = directory
         self._ready = ready
         self._loaded: CompiledProgram | None = None
+        self._distributed: DistributedProgram | None = None
         self._lock = ForkSafeLock()
         self._artifact_runtime: BoundBinaries | None = None
         self._run_directory = run_directory
@@ -166,7 +170,40 @@ class CompiledKernel:
 
     def __call__(self, *args: Any, config: RunConfig | None = None) -> object:
         """Run with these arguments, one per parameter; builds the binaries if they are missing."""
+        if self._loaded is None:
+            distributed = self._ranks()
+            if distributed is not None:
+                return distributed(*args, config=self.default_config if config is None else config)
         return self.load()(*args, config=config)
+
+    def prepare(self, config: RunConfig | None = None) -> DistributedWorker:
+        """A worker of a distributed program, whose ranks stay until it is closed.
+
+        Args:
+            config: settings with ``distributed_config``; default those that it was compiled with.
+
+        Raises:
+            ValueError: it is the program of a single chip, or there is no ``distributed_config``.
+        """
+        distributed = self._ranks()
+        if distributed is None:
+            raise ValueError(f"{self!r} is the program of a single chip; call it, or load() it")
+        return distributed.prepare(self.default_config if config is None else config)
+
+    def _ranks(self) -> DistributedProgram | None:
+        """The program of ranks, if it is one."""
+        if self._distributed is None:
+            from pypto.runtime.prebuilt import is_distributed
+
+            ready = self._files()
+            if not is_distributed(ready.files):
+                return None
+            with self._lock:
+                if self._distributed is None:
+                    from pypto.runtime.distributed.program import DistributedProgram
+
+                    self._distributed = DistributedProgram(ready.files, locate=self._locate, digests=ready.digests)
+        return self._distributed
 
     def bind(self, runtime: BoundBinaries) -> None:
         """Take the binaries from a store's entry from now on; resets the directory, once.
@@ -197,3 +234,18 @@ class CompiledKernel:
                     raise RuntimeError(f"{self!r} has no binaries and nothing to build them from")
                 self._ready = self._complete()
             return self._ready
+
+
+class KernelOnRanks(CompiledKernel):
+    """A compiled HOST entry with the ranks that calls of it run on when they name none; all else it shares.
+
+    Attributes:
+        default_config: the settings that it was compiled with.
+    """
+
+    __slots__ = ("default_config",)
+
+    def __init__(self, kernel: CompiledKernel, config: RunConfig) -> None:
+        # One kernel, whatever ranks it is asked for: both see the same binaries and loaded programs.
+        self.__dict__ = kernel.__dict__
+        self.default_config = config

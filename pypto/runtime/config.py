@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pypto.runtime.distributed.config import DistributedConfig
+
 
 class BackendType(enum.Enum):
     """Hardware generation."""
@@ -86,7 +88,7 @@ class RunConfig:
         rtol, atol: tolerances for comparing results with a golden function.
         aicpu_thread_num: threads that run tasks; ``None`` for as many as the machine has. Independent tasks always get
             two at least.
-        distributed_config: settings of a distributed program.
+        distributed_config: the ranks of a distributed program, a `DistributedConfig`.
         compile_profiling: report where compile time goes.
         enable_chip_swimlane: each run writes a timeline of its tasks into its run directory; any number but 0.
         enable_dep_gen: each run writes the graph of its tasks.
@@ -114,7 +116,7 @@ class RunConfig:
     rtol: float = 1e-5
     atol: float = 1e-5
     aicpu_thread_num: int | None = None
-    distributed_config: object = None
+    distributed_config: Any = None
     compile_profiling: bool = False
     enable_chip_swimlane: int = 0
     enable_dep_gen: bool = False
@@ -131,6 +133,7 @@ class RunConfig:
         for name, coerce in _COERCIONS.items():
             object.__setattr__(self, name, coerce(name, getattr(self, name)))
         self._resolve_target()
+        self._take_runtime_of_chips()
         self._refuse_contradictions()
 
     @property
@@ -166,6 +169,17 @@ class RunConfig:
         object.__setattr__(self, "backend_type", self.backend_type or backend)
         object.__setattr__(self, "execution_mode", self.execution_mode or mode)
 
+    def _take_runtime_of_chips(self) -> None:
+        chips = self.distributed_config.runtime if self.distributed_config is not None else None
+        if chips is None:
+            return
+        kind = _COERCIONS["runtime"]("distributed_config.runtime", chips)
+        if self.runtime not in (None, kind):
+            raise ValueError(
+                f"RunConfig: runtime={self.runtime.value!r} contradicts distributed_config.runtime={chips!r}"  # type: ignore[union-attr]
+            )
+        object.__setattr__(self, "runtime", kind)
+
     def _refuse_contradictions(self) -> None:
         if self.save_kernels_dir is not None and not self.save_kernels:
             raise ValueError("RunConfig: save_kernels_dir has no effect without save_kernels=True")
@@ -183,8 +197,6 @@ class RunConfig:
                     "runtime='host_build_graph' has none"
                 )
             object.__setattr__(self, "runtime", RuntimeKind.TENSORMAP_AND_RINGBUFFER)
-        if self.distributed_config is not None:
-            raise ValueError("RunConfig: distributed_config: distributed programs are not supported")
 
 
 def _enumeration(kind: type[enum.Enum], *, optional: bool) -> Callable[[str, object], enum.Enum | None]:
@@ -256,6 +268,10 @@ def _text(name: str, value: object) -> str | None:
     raise TypeError(f"RunConfig.{name} is a str, got {value!r}")
 
 
+def _distributed(name: str, value: object) -> DistributedConfig | None:
+    return None if value is None else DistributedConfig.of(value)
+
+
 def _cache_config(name: str, value: object) -> object:
     # By its fields: the class belongs to the JIT, which this package does not import.
     if value is None or all(hasattr(value, field) for field in ("enabled", "root", "readonly")):
@@ -279,6 +295,7 @@ _COERCIONS: dict[str, Callable[[str, object], object]] = {
     "rtol": _tolerance,
     "atol": _tolerance,
     "aicpu_thread_num": _integer(1, optional=True),
+    "distributed_config": _distributed,
     "compile_profiling": _boolean,
     "enable_chip_swimlane": _integer(0, optional=False),
     "enable_dep_gen": _boolean,

@@ -52,5 +52,42 @@ class SimulatorCheckError(_PlacedError):
     signal: int | None = None
 
 
+class HostProgramError(_PlacedError):
+    """The HOST entry of a distributed program cannot be run with these arguments on these ranks; no rank was started.
+
+    Attributes:
+        task, op: always ``None``.
+        function, line: where in the entry, as in `KernelRunError`.
+    """
+
+
+class RankError(_PlacedError):
+    """A rank of a distributed run failed, died or did not finish; the other ranks were stopped.
+
+    Attributes:
+        rank: number of the rank.
+        device_id: its device.
+        cause: what happened to it, in words.
+        task, op, function, line: as in `KernelRunError`, where a task of the rank failed.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rank: int,
+        device_id: int,
+        cause: str,
+        task: str | None = None,
+        op: str | None = None,
+        function: str | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(message, task=task, op=op, function=function, line=line)
+        self.rank = rank
+        self.device_id = device_id
+        self.cause = cause
+
+
 class UnsupportedArtifactInput(ValueError):
     """A source needs something that cannot be packed into an artifact; it can only be compiled where it stands."""

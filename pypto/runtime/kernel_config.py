@@ -132,6 +132,17 @@ class KernelConfig:
                 raise LoadError(f"{what}: returns names parameter {index!r}, which is no output")
 
 
+def read_parameters(records: Sequence[object], what: str) -> tuple[Parameter, ...]:
+    """The parameters of a configuration from their records; ``what`` names the file.
+
+    Raises:
+        LoadError: a record is damaged.
+    """
+    params = tuple(_parameter(_Fields(record, f"{what}: params")) for record in records)
+    _refuse_repeated(what, "parameter name", [param.name for param in params])
+    return params
+
+
 def _refuse_repeated(what: str, kind: str, values: Sequence[object]) -> None:
     repeated = next((value for value in values if values.count(value) > 1), None)
     if repeated is not None:

@@ -51,6 +51,11 @@ def load(
     )
 
 
+def is_distributed(files: Mapping[str, bytes]) -> bool:
+    """Whether the files of an artifact are those of a distributed program; damaged ones are not."""
+    return b'"build_kind":"distributed"' in files.get(CONFIG_FILE, b"")
+
+
 def check(files: Mapping[str, bytes], digests: Mapping[str, str] | None = None) -> KernelConfig:
     """Check everything that `load` checks before it makes the program; arguments and errors as there."""
     if CONFIG_FILE not in files:
@@ -58,7 +63,7 @@ def check(files: Mapping[str, bytes], digests: Mapping[str, str] | None = None) 
     try:
         config = KernelConfig.from_bytes(files[CONFIG_FILE])
     except LoadError:
-        if b'"build_kind":"distributed"' in files[CONFIG_FILE]:
+        if is_distributed(files):
             raise ValueError("this is a distributed program; its chips are loaded one by one") from None
         raise
     if config.execution_mode != "sim":

@@ -222,6 +222,7 @@ _REGISTRY: dict[str, OpDef] = {}
 _DEFINITIONS = (
     *("arith", "control", "control_names", "tensor", "tensor_compute", "tile_memory", "tile_filling", "memory_names"),
     *("elementwise", "reductions", "tile_matrix", "tile_index"),
+    "host",
 )
 _loaded = False
 

@@ -91,7 +91,7 @@ def _explain(wanted: WarmupRequest) -> Explanation:
     except IdentityUnavailable as unavailable:
         return Explanation(wanted.kernel, variant, "bypass", reason=str(unavailable))
     root = request.policy.root
-    verdict, reason = _look(root, key)
+    verdict, reason = _look(root, key, request.distributed)
     if verdict != "miss":
         return Explanation(wanted.kernel, variant, verdict, key.digest)
     others = {k.digest: k for k in _stored_keys(root).values() if k.digest != key.digest}
@@ -103,8 +103,8 @@ def _explain(wanted: WarmupRequest) -> Explanation:
     return Explanation(wanted.kernel, variant, verdict, key.digest, digest, differences(closest, parts), reason)
 
 
-def _look(root: Path, key: ArtifactKey) -> tuple[str, str | None]:
-    entries = StoredEntries(ArtifactStore(root, readonly=True), key, load=False)
+def _look(root: Path, key: ArtifactKey, distributed: bool = False) -> tuple[str, str | None]:
+    entries = StoredEntries(ArtifactStore(root, readonly=True), key, load=False, distributed=distributed)
     if entries.ready() is not None:
         return "ready hit", None
     if entries.generated() is not None:

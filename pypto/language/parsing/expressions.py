@@ -17,6 +17,7 @@ from pypto.language.parsing.elementwise import apply_binary, negate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
     Interval,
+    MethodOfDType,
     Model,
     Unusable,
     describe,
@@ -123,6 +124,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Model:
 
 
 def _member(frame: Frame, model: Model, attribute: str, node: ast.Attribute) -> Model:
+    if isinstance(model, DType) and attribute == "get_byte":
+        return MethodOfDType(model.get_byte())
     if is_tensor(model):
         if attribute == "shape":
             return frame.dims(model, node)
@@ -320,6 +323,8 @@ def _call(frame: Frame, node: ast.Call) -> Model:
     kwargs = {k.arg: evaluate(frame, k.value) for k in node.keywords if k.arg is not None}
     if isinstance(target, Operation):
         return calls.call_operation(frame, target, args, kwargs, node)
+    if isinstance(target, MethodOfDType) and not node.args and not node.keywords:
+        return target.value
     if isinstance(target, MathFunction):
         return _call_math(frame, target, args, kwargs, node)
     if isinstance(target, KernelSource):
@@ -344,9 +349,14 @@ def call_function(
     frame: Frame, target: KernelSource, args: list[Model], kwargs: dict[str, Model], node: ast.Call
 ) -> Model:
     """A call of another kernel."""
-    if target.kind is FunctionKind.ORCHESTRATION:
+    host = frame.function.kind is FunctionKind.HOST
+    if target.kind is FunctionKind.HOST or (target.kind is FunctionKind.ORCHESTRATION and not host):
         raise frame.syntax_error(
             f"{target.name} is an entry; an entry calls functions under @pl.jit.incore, .inline and .opaque only", node
+        )
+    if target.kind is FunctionKind.INCORE and host:
+        raise frame.syntax_error(
+            f"{target.name} is a device kernel; a HOST entry calls functions under @pl.jit, and those call it", node
         )
     if target.kind is FunctionKind.INCORE and (frame.on_core or frame.in_scope):
         where = "inside a scope" if frame.in_scope else "in a function under @pl.jit.incore"

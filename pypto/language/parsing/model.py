@@ -38,6 +38,13 @@ class ResultsOfNothing:
     what: str
 
 
+@dataclass(frozen=True)
+class MethodOfDType:
+    """``dtype.get_byte`` before it is called; ``value`` is what the call gives."""
+
+    value: int
+
+
 def is_number(model: Model) -> bool:
     """Whether a model is a number known while compiling (booleans included)."""
     return isinstance(model, (bool, int, float))

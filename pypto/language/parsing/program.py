@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pypto.ir.builder import Builder
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
@@ -12,6 +13,7 @@ from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
 from pypto.language.errors import CompileError, KernelTypeError, TileCodeError
 from pypto.language.parsing import scopes
 from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.host_calls import check_host, split_device
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
 from pypto.language.parsing.splicing import splice
 from pypto.language.parsing.statements import Statements
@@ -30,6 +32,7 @@ class ProgramParser:
         self.backend_type = backend_type
         self.functions: dict[str, Function] = {}
         self._done: dict[_Key, Function] = {}
+        self._chips: dict[_Key, Program] = {}
         self._names: set[str] = set()
         # How often a tensor was loaded as a whole, because an operation on tiles took it.
         self.loads_of_tensors = 0
@@ -45,7 +48,9 @@ class ProgramParser:
             raise kernel.text.error(f"{kernel.name} has no parameter {unknown[0]}", kernel.text.name, KernelTypeError)
         name = self._new_name(kernel.name)
         entry = self._function(source, name, signature, types)
-        return Program(name, {name: entry, **self.functions})
+        if kernel.kind is FunctionKind.HOST:
+            check_host(entry, lambda message, loc: kernel.text.error(message, loc or kernel.text.name))
+        return Program(name, {name: entry, **self.functions}, tuple(self._chips.values()))
 
     def checkpoint(self) -> tuple[dict[str, Function], dict[_Key, Function], set[str]]:
         """What has been parsed so far, for :meth:`restore`."""
@@ -64,6 +69,8 @@ class ProgramParser:
         A function that is spliced is parsed at each call.
         """
         signature = Signature.of(target)
+        if target.kind is FunctionKind.ORCHESTRATION:
+            return self._chip_call(frame, target, args, kwargs, node)
         bound = _bind(frame, target, signature, args, kwargs, node)
         if target.kind is not FunctionKind.INCORE:
             return splice(frame, target, bound, node)
@@ -101,6 +108,33 @@ class ProgramParser:
             self._done[key] = self.functions[function.name] = function
         frame.op("func.call", operands, node, callee=function.name)
         results = tuple(operands[index] for index in function.returns)
+        if not results:
+            return ResultsOfNothing(target.name)
+        return results[0] if len(results) == 1 else results
+
+    def _chip_call(
+        self, frame: Frame, target: KernelSource, args: list[Model], kwargs: dict[str, Model], node: ast.Call
+    ) -> Model:
+        """Append a call of a chip's program on a rank; parse the program if it is new for these argument types."""
+        rank, rest = split_device(frame, target.name, kwargs, node)
+        signature = Signature.of(target)
+        bound = _bind(frame, target, signature, args, kwargs, rest)
+        operands: list[Value] = []
+        types: list[Type] = []
+        for param, (model, place) in zip(signature.params, bound, strict=True):
+            value, type = _argument(frame, target, param, model, place)
+            operands.append(value)
+            # Where a tensor comes from does not matter to a chip.
+            types.append(replace(type, is_view=False) if isinstance(type, TensorType) else type)
+        key = (id(target), tuple(types))
+        chip = self._chips.get(key)
+        if chip is None:
+            given = {p.name: _given(type) for p, type in zip(signature.params, types, strict=True)}
+            chip = ProgramParser(self.closure.within(target), self.backend_type).parse(given)
+            self._chips[key] = chip
+        number = list(self._chips).index(key)
+        frame.op("host.call", [rank, *operands], node, chip=number, callee=target.name)
+        results = tuple(operands[index] for index in chip.entry_function.returns)
         if not results:
             return ResultsOfNothing(target.name)
         return results[0] if len(results) == 1 else results
@@ -156,6 +190,13 @@ class ProgramParser:
         frame.env.update({p.name: p.value for p in params})
         function.returns = Statements(frame, kernel.text.node.body).parse()
         return function
+
+
+def _given(type: Type) -> ArgSpec:
+    """What an entry is compiled for, of one parameter."""
+    if isinstance(type, TensorType):
+        return ArgSpec(type.dtype, tuple(dim for dim in type.shape if not isinstance(dim, Value)))
+    return ArgSpec(type.dtype)
 
 
 def _check_stub(kernel: KernelSource) -> None:

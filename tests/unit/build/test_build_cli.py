@@ -130,7 +130,7 @@ def test_tensors_without_a_declared_shape(sources: Path, tmp_path: Path) -> None
         (
             "ops.early",
             "add",
-            "module ops.early cannot be imported: NotImplementedError: @pl.jit.host is not supported",
+            "module ops.early cannot be imported: TypeError: @pl.jit.host takes no option 'level'",
         ),
         ("ops.early", "add", "sources/ops/early.py:4)"),
     ],
@@ -138,7 +138,9 @@ def test_tensors_without_a_declared_shape(sources: Path, tmp_path: Path) -> None
 def test_a_wrong_entry_is_one_line(sources: Path, tmp_path: Path, module: str, entry: str, message: str) -> None:
     (sources / "ops" / "greedy.py").write_text("import numpy\n")
     (sources / "ops" / "broken.py").write_text("def (:\n")
-    (sources / "ops" / "early.py").write_text("import pypto.language as pl\n\n\n@pl.jit.host\ndef f():\n    pass\n")
+    (sources / "ops" / "early.py").write_text(
+        "import pypto.language as pl\n\n\n@pl.jit.host(level=1)\ndef f():\n    pass\n"
+    )
     done = run(
         *("generate", "--module", module, "--entry", entry, "--import-root", "sources", *GENERATE),
         *("--out", "gen", "--request", "request.json"),

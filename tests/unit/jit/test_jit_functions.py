@@ -44,15 +44,6 @@ def test_a_device_kernel_is_not_called_from_python(kernels: ModuleType) -> None:
         kernels.scale(1, 2)
 
 
-@pytest.mark.parametrize("name", ["host"])
-def test_what_is_not_supported_says_so_at_the_decorator(name: str) -> None:
-    decorator = getattr(pl.jit, name)
-    with pytest.raises(NotImplementedError, match=rf"@pl\.jit\.{name} is not supported yet: "):
-        decorator(lambda: None)
-    with pytest.raises(NotImplementedError, match=rf"@pl\.jit\.{name} is not supported yet: "):
-        decorator(core_type="aic")
-
-
 def test_compile_options_do_not_belong_to_the_decorator() -> None:
     with pytest.raises(TypeError, match=r"@pl\.jit takes no option 'strategy'; compile options travel in RunConfig"):
         pl.jit(strategy="Default")

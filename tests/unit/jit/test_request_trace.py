@@ -14,8 +14,8 @@ import pytest
 
 import pypto
 import pypto.runtime.prebuilt
-from pypto.build.specs import ready_spec
-from pypto.jit import building, flow, request, stored
+from pypto.build.specs import GENERATED_SPEC, ready_spec
+from pypto.jit import building, flow, request
 from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
 from pypto.jit.artifact_cache import store as store_module
 from pypto.jit.config import CacheConfig, configure_cache
@@ -364,7 +364,7 @@ def test_a_spec_that_names_all_files(kernels: ModuleType, builds: Any, enabled: 
     from pypto.build.layout import read_config
 
     assert names - {"artifact_manifest.json"} == set(ready_spec(read_config(made.binary_dir)).required_files)
-    assert stored.GENERATED_SPEC.required_files == ("kernel_config.json",)
+    assert GENERATED_SPEC.required_files == ("kernel_config.json",)
 
 
 def test_sta_01_04_06_to_14_26_29_41_44_one_process_step_by_step(

@@ -11,6 +11,8 @@ import pytest
 
 from pypto.jit.cli.errors import WarmupFileError
 from pypto.jit.cli.warmup_file import TENSOR_DTYPES, load_warmup
+from pypto.runtime.config import RuntimeKind
+from pypto.runtime.distributed.config import DistributedConfig
 
 
 class File:
@@ -116,14 +118,20 @@ def test_cli_35_dump_ptoas_passes(file: File) -> None:
     assert loaded.request.forced
 
 
-def test_cli_33_39_to_42_what_is_known_and_not_supported_is_said_before_any_build(file: File, builds: Any) -> None:
-    distributed = {"device_ids": [0, 1], "num_sub_workers": 1, "runtime": "host_build_graph", "aicpu_thread_num": 2}
-    for config, message in (
-        ({"distributed_config": distributed}, "distributed programs are not supported"),
+def test_cli_33_39_to_42_distributed_config(file: File) -> None:
+    distributed = {"device_ids": [4, 1], "num_sub_workers": 1, "runtime": "host_build_graph", "aicpu_thread_num": 2}
+    (loaded,) = file.load({"kernel": "annotated", "run_config": {"distributed_config": distributed}})
+    config = loaded.request.config
+    assert config.distributed_config == DistributedConfig((4, 1), 1, "host_build_graph", 2)
+    assert config.runtime is RuntimeKind.HOST_BUILD_GRAPH
+    for name, value, message in (
+        ("device_ids", [0, 0], "names device 0 twice"),
+        ("num_sub_workers", -1, "0 or more is expected, got -1"),
+        ("runtime", "ring", "'host_build_graph' or 'tensormap_and_ringbuffer'"),
+        ("aicpu_thread_num", 0, "1 or more is expected, got 0"),
     ):
         with pytest.raises(WarmupFileError, match=message):
-            file.load({"kernel": "annotated", "run_config": config})
-    assert builds.generated == []
+            file.load({"kernel": "annotated", "run_config": {"distributed_config": {**distributed, name: value}}})
 
 
 GOOD = {"kernel": "annotated"}

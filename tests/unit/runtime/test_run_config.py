@@ -116,7 +116,7 @@ def test_a_config_is_frozen() -> None:
         ({"ring_dep_pool": 0}, ValueError, "RunConfig.ring_dep_pool is 1 or more, got 0"),
         ({"ring_task_window": 1 << 32}, ValueError, "RunConfig.ring_task_window is 4294967295 at most"),
         ({"runtime": "ring"}, ValueError, "RunConfig.runtime is 'host_build_graph' or 'tensormap_and_ringbuffer'"),
-        ({"distributed_config": object()}, ValueError, "not supported"),
+        ({"distributed_config": object()}, TypeError, "distributed_config is a pypto.runtime.DistributedConfig"),
         ({"cache_config": "no"}, TypeError, "pypto.CacheConfig"),
     ],
 )

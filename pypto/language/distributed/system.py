@@ -1,0 +1,18 @@
+"""``pld.system``: what a program knows of its ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pypto.language.stubs import operations
+
+
+def __getattr__(name: str) -> Any:
+    found = operations("distributed.system")
+    if name not in found:
+        raise AttributeError(f"module 'pypto.language.distributed.system' has no attribute {name!r}")
+    return found[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *operations("distributed.system")})
