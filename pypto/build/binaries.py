@@ -22,6 +22,6 @@ def build_binaries(generated: Path, toolchain: Tools, out: Path, scratch: Path) 
         ToolError: a tool failed on a chip; the others may not have been tried.
         BuildError: a directory cannot be used.
     """
-    with tempfile.TemporaryDirectory(prefix=".assembled.", dir=scratch) as assembled:
+    with tempfile.TemporaryDirectory(prefix=".assembled.", dir=scratch, ignore_cleanup_errors=True) as assembled:
         assemble(generated, toolchain, Path(assembled))
         return compile_(generated, Path(assembled), toolchain, out)

@@ -168,7 +168,7 @@ class ArtifactRuntime:
 
     def _builder(self, directory: Path) -> None:
         parent = directory.parent
-        with tempfile.TemporaryDirectory(prefix=".generated.", dir=parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix=".generated.", dir=parent, ignore_cleanup_errors=True) as scratch:
             generated = Path(scratch, "generated")
             _copy(self.handle, generated)
             uncovered = self._promotion.build(generated, directory, parent)
