@@ -5,11 +5,12 @@
 
 The first child process fills the cache and is not measured. Every further child is a measurement: it must hit a READY
 entry, build nothing and bypass nothing, or the benchmark fails. `latency` is the time of the first warmup and load:
-capture, identity, lookup, restore; not the start of Python, imports before it, tensors or runs. Beside it, in the same
-run and taking turns with it: the floor (reading and hashing the same files, starting Python, importing NumPy), what the
-process takes from `import pypto` to the callable, repeated calls above the bare C call, and two peers. Peers (JAX's
-persistent compilation cache and numba's `cache=True`) are measured when `--peers` names a virtual environment that has
-them; with `--install-peers` it is made. 100 ms is a target and nothing fails for being slow.
+capture, identity, lookup, restore, and what they import (`first_imports`; `work` is the rest); not the start of Python,
+imports before it, tensors or runs. Beside it, in the same run and taking turns with it: the floor (reading and hashing
+the same files, starting Python, importing NumPy), what the process takes from `import pypto` to the callable, repeated
+calls above the bare C call, and two peers. Peers (JAX's persistent compilation cache and numba's `cache=True`) are
+measured when `--peers` names a virtual environment that has them; with `--install-peers` it is made. 100 ms is a target
+and nothing fails for being slow. `load_average` is that of the machine when the run began.
 """
 
 from __future__ import annotations
@@ -133,6 +134,7 @@ def _install_peers(folder: Path) -> str:
 
 def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
     """Everything, the kinds taking turns."""
+    load = round(os.getloadavg()[0], 2)
     _spawn([_CHILD, cache_root])
     measurements: list[dict[str, Any]] = []
     floors: dict[str, list[int]] = {"read_and_hash_ns": []}
@@ -153,6 +155,7 @@ def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "runs": runs,
+        "load_average": load,
         "measurements": measurements,
         "floor": floors,
         "peers": peer_times,
@@ -177,7 +180,9 @@ def summary(
     found.update({name.replace("_ns", "_ms"): least(values) for name, values in floors.items()})
     for kind in ("", "_cpu"):
         found[f"process{kind}_over_numpy"] = round(found[f"process{kind}_ms"] / found[f"python_numpy{kind}_ms"], 2)
+    # The same again in one process: what is left when nothing has to be imported.
     found["work_ms"] = least([measurements[0]["work_ns"]])
+    found["first_imports_ms"] = round(found["latency_ms"] - found["work_ms"], 3)
     calls = measurements[0].get("calls", {})
     found.update({name.replace("_ns", "_us"): round(value / 1e3, 2) for name, value in calls.items()})
     for name, times in peers.items():
@@ -209,6 +214,7 @@ def main() -> int:
     else:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(json.dumps(report, indent=2) + "\n")
+        print(f"{'load_average':32} {report['load_average']}")
         for name, value in report["summary"].items():
             print(f"{name:32} {value}")
     return 0
