@@ -22,11 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+OPERATIONS = ("publish", "hit", "materialize", "import", "jit", "jit-promotion")
 HERE = Path(__file__).resolve().parent
-for place in (HERE, HERE.parent / "unit/artifact_cache", HERE.parent / "unit/bundle", HERE.parents[1]):
+for place in (HERE, *(HERE.parent / "unit" / part for part in ("artifact_cache", "bundle", "jit")), HERE.parents[1]):
     sys.path.insert(0, str(place))
 
 import injection  # noqa: E402
+import jit_build  # noqa: E402
 import mutations  # noqa: E402
 import power_loss  # noqa: E402
 import races  # noqa: E402
@@ -66,18 +68,19 @@ def run_syscalls(arguments: argparse.Namespace) -> None:
     bundle_folder = Path(tempfile.mkdtemp())
     bundle = make_bundle(bundle_folder / "bundle", bundle_folder / "in", kernels=1)
     scenarios = {
-        "publish": injection.Publish(),
-        "hit": injection.Hit(),
-        "materialize": injection.Materialize(),
-        "import": injection.Import(bundle),
+        "publish": injection.Publish,
+        "hit": injection.Hit,
+        "materialize": injection.Materialize,
+        "import": lambda: injection.Import(bundle),
+        "jit": jit_build.JitBuild,
+        "jit-promotion": lambda: jit_build.JitBuild(found=True),
     }
     wrong = 0
     for name in arguments.operation or scenarios:
+        scenario = scenarios[name]()
 
-        def part(index: int, name: str = name) -> dict[str, Any]:
-            tally = injection.run(
-                scenarios[name], sample=arguments.sample, seed=arguments.seed, part=(index, arguments.jobs)
-            )
+        def part(index: int, scenario: injection.Scenario = scenario) -> dict[str, Any]:
+            tally = injection.run(scenario, sample=arguments.sample, seed=arguments.seed, part=(index, arguments.jobs))
             return vars(tally)
 
         results = in_parts(arguments.jobs, part)
@@ -130,7 +133,7 @@ def main() -> None:
 
     command("mutations", run_mutations).add_argument("--count", type=int, default=1_000_000)
     syscalls = command("syscalls", run_syscalls)
-    syscalls.add_argument("--operation", action="append", choices=("publish", "hit", "materialize", "import"))
+    syscalls.add_argument("--operation", action="append", choices=OPERATIONS)
     syscalls.add_argument("--sample", type=int, help="so many points instead of all")
     command("power-loss", run_power_loss).add_argument("--samples", type=int, default=2000)
     command("races", run_races).add_argument("--processes", type=int, default=64)

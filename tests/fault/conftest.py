@@ -13,7 +13,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-for part in ("artifact_cache", "bundle"):
+for part in ("artifact_cache", "bundle", "jit"):
     sys.path.insert(0, str(HERE.parent / "unit" / part))
 
 
