@@ -14,6 +14,7 @@ from pypto.build.layout import new_directory, write_file
 from pypto.build.specialize import Specialization
 
 if TYPE_CHECKING:
+    from pypto.build.options import CompileOptions
     from pypto.ir.nodes import Program
     from pypto.ir.passes.pipeline import Observer
     from pypto.language.source import SourceClosure
@@ -115,19 +116,29 @@ def generate(
         CompileError: the kernel is wrong, with its place.
         BuildError: ``out`` cannot be used.
     """
-    from pypto.codegen.generate import generate as generate_files
-    from pypto.codegen.host import generate_distributed
     from pypto.language.lower import errors_at_source
 
-    options = specialization.options
     program = lowered_program(closure, specialization, observe)
     with errors_at_source(closure):
-        make = generate_distributed if program.chips else generate_files
-        files = make(program, options.backend_type, options.execution_mode, options.runtime)
+        write_generated(program, specialization.options, out)
+    return program
+
+
+def write_generated(program: Program, options: CompileOptions, out: Path) -> None:
+    """Write the generated directory of a program after all passes into ``out`` (absent or empty).
+
+    Raises:
+        IRError: something in the program has no lowering.
+        BuildError: ``out`` cannot be used.
+    """
+    from pypto.codegen.generate import generate as generate_files
+    from pypto.codegen.host import generate_distributed
+
+    make = generate_distributed if program.chips else generate_files
+    files = make(program, options.backend_type, options.execution_mode, options.runtime)
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])
-    return program
 
 
 def pack_sources(program: Program, directory: Path) -> None:

@@ -15,6 +15,7 @@ from pypto.ir.types import DType, ScalarType, TensorType, Type
 
 _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "and", "or": "or",
+    "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _COMMENT = 72  # column of comments, where the code leaves room
@@ -23,7 +24,9 @@ _COMMENT = 72  # column of comments, where the code leaves room
 def python_text(program: Program, title: str) -> str:
     """The text of a program; ``title`` says when in its compilation."""
     functions = (_Writer().function(function) for function in program.functions.values())
-    return f'"""{title}; the entry is {program.entry}."""\n\n\n' + "\n\n".join(functions)
+    text = f'"""{title}; the entry is {program.entry}."""\n\n\n' + "\n\n".join(functions)
+    chips = (f"\n\n# chip {number}\n\n{python_text(chip, title)}" for number, chip in enumerate(program.chips))
+    return text + "".join(chips)
 
 
 class _Writer:

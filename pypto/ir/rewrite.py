@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pypto.ir.nodes import Block, Op, Value
+from pypto.ir.nodes import Block, Function, Op, Program, Value
 from pypto.ir.types import TensorType, TileType, Type, Valid
 from pypto.ir.values import used_values, values_in_type
 
@@ -95,6 +95,25 @@ def cloned_block(block: Block, mapping: dict[int, Value]) -> Block:
     made.args = [_cloned_value(arg, made, mapping) for arg in block.args]
     made.ops = [cloned(op, mapping) for op in block.ops]
     return made
+
+
+def cloned_program(program: Program) -> Program:
+    """A deep copy of a program."""
+    functions = {name: _cloned_function(function) for name, function in program.functions.items()}
+    return replace(program, functions=functions, chips=tuple(map(cloned_program, program.chips)))
+
+
+def _cloned_function(function: Function) -> Function:
+    mapping: dict[int, Value] = {}
+    body = Block()
+    params = []
+    for param in function.params:
+        made = Value(param.name, param.type, body)
+        mapping[id(param.value)] = made
+        params.append(replace(param, value=made))
+    copy = cloned_block(function.body, mapping)
+    body.args, body.ops = copy.args, copy.ops
+    return replace(function, params=params, body=body)
 
 
 def _cloned_value(value: Value, owner: Op | Block, mapping: dict[int, Value]) -> Value:

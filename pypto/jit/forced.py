@@ -11,9 +11,8 @@ import tempfile
 from pathlib import Path
 
 from pypto.build.complete import complete
-from pypto.build.errors import BuildError
 from pypto.build.generate import pack_sources
-from pypto.build.layout import CONFIG, copy_file, generated_files, read_config
+from pypto.build.output import make_output, replace_generated
 from pypto.build.profile import CompileProfile, profiling
 from pypto.build.report.passes import PassRecorder
 from pypto.build.report.writing import PTOAS_DUMPS, write_report
@@ -45,11 +44,7 @@ class _Forced:
         config = request.config
         self.parent = private_parent(request.policy.root)
         if config.save_kernels_dir is not None:
-            self.directory = Path(config.save_kernels_dir)
-            try:
-                self.directory.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise BuildError(f"RunConfig.save_kernels_dir {self.directory} cannot be made: {error.strerror}") from None
+            self.directory = make_output(Path(config.save_kernels_dir))
         else:
             self.directory = building.new_private_directory(self.parent, request.function.name)
         self.profile = CompileProfile(ptoas_dumps=self.directory / PTOAS_DUMPS if config.dump_ptoas_passes else None)
@@ -80,23 +75,8 @@ class _Forced:
             # Sources that cannot be packed are compiled where they stand.
             with contextlib.suppress(UnsupportedArtifactInput):
                 pack_sources(program, generated)
-            try:
-                self._exchange(generated)
-            except OSError as error:
-                raise BuildError(f"{self.directory} cannot be written: {error}") from None
+            replace_generated(generated, self.directory)
         return program
-
-    def _exchange(self, generated: Path) -> None:
-        names = generated_files(read_config(generated))
-        if (self.directory / CONFIG).is_file():
-            try:
-                earlier = generated_files(read_config(self.directory))
-            except BuildError:
-                earlier = ()
-            for name in set(earlier) - set(names):
-                (self.directory / name).unlink(missing_ok=True)
-        for name in names:
-            copy_file(generated / name, self.directory, name)
 
     def _complete(self, program: Program) -> ReadyFiles:
         from pypto.toolchain import in_force

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pypto.build.programs import run as run
     from pypto.runtime.benchmarking import BenchmarkResult as BenchmarkResult
     from pypto.runtime.benchmarking import benchmark as benchmark
     from pypto.runtime.config import BackendType as BackendType
@@ -56,6 +57,8 @@ _HOMES = {
     "TensorSpec": "specs",
     "benchmark": "benchmarking",
 }
+# What stands above this package, and is named for it.
+_ELSEWHERE = {"run": "pypto.build.programs"}
 
 __all__ = [
     "BackendType",
@@ -80,14 +83,15 @@ __all__ = [
     "SimulatorCheckError",
     "TensorSpec",
     "benchmark",
+    "run",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    home = f"pypto.runtime.{_HOMES[name]}" if name in _HOMES else _ELSEWHERE.get(name)
     if home is None:
         raise AttributeError(f"module 'pypto.runtime' has no attribute {name!r}")
-    value = getattr(import_module(f"pypto.runtime.{home}"), name)
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -76,8 +76,8 @@ def check(files: Mapping[str, bytes], digests: Mapping[str, str] | None = None) 
     return config
 
 
-def load_directory(directory: Path) -> CompiledProgram:
-    """The live program of a READY directory on disk; raises as `load` does."""
+def load_directory(directory: Path, *, program: object = None) -> CompiledProgram:
+    """The live program of a READY directory on disk; arguments and errors as of `load`."""
 
     def read(name: str) -> bytes:
         try:
@@ -93,7 +93,7 @@ def load_directory(directory: Path) -> CompiledProgram:
             "pypto.build.complete.complete(directory, pypto.toolchain.current()) builds them"
         )
     files |= {name: read(name) for name in config.load_files}
-    return load(files, output_dir=directory, run_directory=directory / "run")
+    return load(files, output_dir=directory, program=program, run_directory=directory / "run")
 
 
 def _restore(config: KernelConfig, binaries: Mapping[str, bytes]) -> Orchestration:

@@ -59,6 +59,8 @@ ARROWS: dict[str, frozenset[str]] = {
 # (part, part): what one name needs beside the arrows.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("language", "jit"): "users write pl.jit, which is found on first use",
+    ("ir", "build"): "users write ir.compile, which is found on first use",
+    ("runtime", "build"): "users write runtime.run, which is found on first use",
 }
 
 

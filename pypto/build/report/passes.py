@@ -12,7 +12,7 @@ from pypto.ir.nodes import Program
 from pypto.ir.python_text import python_text
 
 PASSES_FOLDER = "passes_dump"
-_OURS = re.compile(r"\d\d_after_\w+\.py")
+_OURS = re.compile(r"\d{2,}_after_\w+\.py")
 
 
 class PassRecorder:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from pypto.build.layout import BINARY_MANIFEST, read_config, write_file
+from pypto.build.layout import BINARY_MANIFEST, chips_of, read_config, write_file
 from pypto.build.profile import CompileProfile
 from pypto.build.report.memory_page import memory_page
 from pypto.build.report.passes import PASSES_FOLDER
@@ -32,13 +32,18 @@ def write_report(directory: Path, program: Program, profile: CompileProfile | No
         OSError: the directory cannot be written.
     """
     config = read_config(directory)
+    chips = chips_of(config)
+    for chip, each in zip(chips, program.chips, strict=True):
+        write_report(directory / chip, each, None)
 
     def write(name: str, text: str) -> None:
         write_file(directory, f"{REPORT_FOLDER}/{name}", text.encode())
 
-    memory = memory_report(program, config["backend_type"])
-    write("memory.json", json.dumps(memory, indent=1) + "\n")
-    write("memory.html", memory_page(memory))
+    memory = None
+    if not chips:
+        memory = memory_report(program, config["backend_type"])
+        write("memory.json", json.dumps(memory, indent=1) + "\n")
+        write("memory.html", memory_page(memory))
     times = None
     if profile is not None:
         times = profile.record()
@@ -47,14 +52,19 @@ def write_report(directory: Path, program: Program, profile: CompileProfile | No
 
 
 def _index(
-    directory: Path, config: Mapping[str, Any], memory: Mapping[str, Any], times: Mapping[str, Any] | None
+    directory: Path,
+    config: Mapping[str, Any],
+    memory: Mapping[str, Any] | None,
+    times: Mapping[str, Any] | None,
 ) -> str:
     entry = config["entry"]
     state = "READY" if (directory / BINARY_MANIFEST).is_file() else "GENERATED"
     files: list[tuple[Html, str]] = [
-        (link("memory.html", "memory.html"), "on-chip memory of each kernel"),
-        (link("memory.json", "memory.json"), "the same as data"),
+        (link(f"../{chip}/{REPORT_FOLDER}/index.html", chip), "the report of a chip") for chip in chips_of(config)
     ]
+    if memory is not None:
+        files.append((link("memory.html", "memory.html"), "on-chip memory of each kernel"))
+        files.append((link("memory.json", "memory.json"), "the same as data"))
     if times is not None:
         files.append((link("compile.json", "compile.json"), "where the time of the compilation went"))
     dumps = sorted(path.name for path in (directory / PASSES_FOLDER).glob("*.py"))
@@ -69,9 +79,10 @@ def _index(
         f'<p class="quiet">{state}, for {escape(config["backend_type"])} ({escape(config["execution_mode"])}), '
         f"run by {escape(config['runtime'])}.</p>",
         table(("File", "What it shows"), files),
-        "<h2>Kernels</h2>",
-        table(("Id", "Kernel", "Core", "Operations", "Code", "On-chip memory"), _kernels(config, memory)),
     ]
+    if memory is not None:
+        columns = ("Id", "Kernel", "Core", "Operations", "Code", "On-chip memory")
+        body += ["<h2>Kernels</h2>", table(columns, _kernels(config, memory))]
     if times is not None:
         rows = [[stage["stage"], stage["name"], stage["ms"]] for stage in times["stages"]]
         body += ["<h2>Times</h2>", table(("Stage", "Of", "ms"), rows, caption="Tools run at the same time.")]
