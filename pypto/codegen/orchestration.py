@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from pypto.codegen import scalars
 from pypto.codegen.tensors import TaskArguments
+from pypto.ir.effects import tensor_read, tensor_written
 from pypto.ir.errors import IRError
+from pypto.ir.handles import Handles
 from pypto.ir.nodes import Block, Direction, Function, Op, Param, Value
-from pypto.ir.types import ScalarType, TensorType
+from pypto.ir.types import TASKS, ScalarType, TensorType
 from pypto.ir.values import constant_of
 
 _DIRECTIONS = {Direction.In: "in", Direction.Out: "out", Direction.InOut: "inout"}
@@ -27,10 +29,24 @@ def print_orchestration(function: Function, kernels: Mapping[str, tuple[int, Fun
     return _Printer(function, kernels).print()
 
 
+def _only_added_to(function: Function) -> set[int]:
+    """Parameters that a kernel does nothing to but adding atomically, by identity."""
+    handles = Handles(function.body)
+    added: set[int] = set()
+    other: set[int] = set()
+    for op in function.body.walk():
+        adds = op.attrs.get("atomic", "none") != "none"
+        for tensor in (tensor_read(op), tensor_written(op)):
+            if tensor is not None:
+                (added if adds else other).update(id(root) for root in handles.roots(tensor))
+    return added - other
+
+
 class _Printer:
     def __init__(self, function: Function, kernels: Mapping[str, tuple[int, Function, TaskArguments]]) -> None:
         self.function = function
         self.kernels = kernels
+        self.added = {name: _only_added_to(callee) for name, (_, callee, _) in kernels.items()}
         self.names: dict[Value, str] = {}
         self.counter = 0
         self.lines: list[str] = []
@@ -105,6 +121,21 @@ class _Printer:
                 f"{f'.without({{{dropped}}})' if dropped else ''};"
             )
             self.names[op.result] = name
+        elif op.name == "tensor.untracked":
+            name = self.fresh("t")
+            self.line(f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}.untracked();")
+            self.names[op.result] = name
+        elif op.name == "task.enter":
+            after = ", ".join(self.text(v, op) for v in op.operands)
+            order = op.attrs["order"]
+            self.line(f"o.enter({{{after}}}{'' if order == 'data' else f', pypto::Orchestrator::Order::{order}'});")
+        elif op.name == "task.when":
+            condition = f"pypto::Comparison::{op.attrs['pred']}, {op.attrs['number']}"
+            self.line(f"o.when({self.text(op.operands[0], op)}, {condition});")
+        elif op.name == "task.leave":
+            name = self.fresh("k")
+            self.line(f"[[maybe_unused]] const pypto::Tasks {name} = o.leave();")
+            self.names[op.result] = name
         elif op.name == "tensor.reshape":
             sizes = ", ".join(self.text(v, op) for v in op.operands[1:])
             name = self.fresh("t")
@@ -164,7 +195,8 @@ class _Printer:
         for index, result in enumerate(op.results):
             start = initial[index] if initial else ""
             if isinstance(result.type, ScalarType):
-                name, type = self.fresh("n"), scalars.cpp_type(result.type.dtype)
+                dtype = result.type.dtype
+                name, type = self.fresh("n"), "pypto::Tasks" if dtype == TASKS else scalars.cpp_type(dtype)
             elif isinstance(result.type, TensorType):
                 name, type = self.fresh("t"), "pypto::Tensor"
             else:
@@ -189,6 +221,8 @@ class _Printer:
         goes_on = f"{step} > 0 ? {up} : {down}" if known is None else up if known > 0 else down
         self.line(f"for (int64_t {variable} = {start}; {goes_on}; {variable} += {step}) {{")
         self.indent += 1
+        if op.attrs["kind"] == "blocks":
+            self.line("o.block();")
         self.block(body, carried)
         self.indent -= 1
         self.line("}")
@@ -227,7 +261,8 @@ class _Printer:
         for param, value in zip(callee.params, op.operands, strict=True):
             name = self.text(value, op)
             if isinstance(param.type, TensorType):
-                text += f".{_DIRECTIONS[param.direction]}({name})"
+                added = id(param.value) in self.added[callee.name]
+                text += f".{'add' if added else _DIRECTIONS[param.direction]}({name})"
             elif isinstance(param.type, ScalarType) and param.type.dtype.is_float:
                 text += f".f32({name})"
             else:

@@ -35,7 +35,7 @@ class Handles:
                 continue
             seen.add(id(handle))
             op: Op | None = defining_op(handle)
-            if op is not None and op.name in ("tensor.view", "tensor.reshape"):
+            if op is not None and op.name in ("tensor.view", "tensor.reshape", "tensor.untracked"):
                 waiting.append(op.operands[0])
             elif id(handle) in self._sources:
                 waiting.extend(self._sources[id(handle)])

@@ -63,6 +63,8 @@ UINT32 = DType("UINT32", 32, "uint")
 UINT64 = DType("UINT64", 64, "uint")
 BOOL = DType("BOOL", 8, "bool")
 INDEX = DType("INDEX", 64, "index")
+# What names tasks that were submitted; not a number, and not among the dtypes of users.
+TASKS = DType("TASKS", 64, "tasks")
 
 DTYPES: dict[str, DType] = {
     t.name: t for t in (FP32, FP16, BF16, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, BOOL, INDEX)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pypto.language.annotations import Level as Level
     from pypto.language.annotations import Out as Out
     from pypto.language.annotations import Scalar as Scalar
+    from pypto.language.annotations import SplitMode as SplitMode
     from pypto.language.annotations import Tensor as Tensor
     from pypto.language.annotations import Tile as Tile
     from pypto.language.annotations import dynamic as dynamic
@@ -66,7 +67,7 @@ _HOMES = {
         "PadValue",
         "TensorLayout",
     ),
-    "pypto.language.annotations": ("FunctionType", "InOut", "Level", "Out", "Scalar", "Tensor", "Tile", "dynamic"),
+    "pypto.language.annotations": ("FunctionType", "InOut", "Level", "Out", "Scalar", "SplitMode", "Tensor", "Tile", "dynamic"),
     "pypto.language.errors": ("CompileError", "OutsideKernelError"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

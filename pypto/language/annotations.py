@@ -111,6 +111,14 @@ class Level(enum.Enum):
     HOST = "host"
 
 
+class SplitMode(enum.Enum):
+    """How two vector cores share a region."""
+
+    NONE = "none"
+    UP_DOWN = "up_down"
+    LEFT_RIGHT = "left_right"
+
+
 class FunctionType(enum.Enum):
     """What a function is for."""
 

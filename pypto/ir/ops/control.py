@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
-from pypto.ir.types import BOOL, TensorType, Type
+from pypto.ir.types import BOOL, TASKS, ScalarType, TensorType, Type
 
 
 def _nothing(call: Call) -> tuple[Type, ...]:
     return ()
+
+
+def _tasks(call: Call) -> tuple[Type, ...]:
+    return (ScalarType(TASKS),)
 
 
 def _carried(type: Type) -> Type:
@@ -39,7 +43,7 @@ register(
             Operand("inits", Kind.ANY, variadic=True),
         ),
         _for,
-        (Attr("kind", str, choices=("range",)),),
+        (Attr("kind", str, choices=("range", "blocks")),),
         pure=False,
         regions=1,
         entry=True,
@@ -66,6 +70,33 @@ register(
         (Operand("arguments", Kind.ANY, variadic=True),),
         _nothing,
         (Attr("callee", str),),
+        pure=False,
+        incore=False,
+        entry=True,
+    )
+)
+# Tasks submitted up to the matching `task.leave` wait for these. Among each other they are ordered by their data, by
+# that and their order (`serial`), or by the data of their block (`blocks`; each turn of the loop inside is one).
+register(
+    OpDef(
+        "task.enter",
+        (Operand("after", Kind.SCALAR, dtypes=(TASKS,), variadic=True),),
+        _nothing,
+        (Attr("order", str, choices=("data", "serial", "blocks")),),
+        pure=False,
+        incore=False,
+        entry=True,
+    )
+)
+# The tasks of the group that was entered last.
+register(OpDef("task.leave", (), _tasks, pure=False, incore=False, entry=True))
+# The tasks of the innermost group only run if one element, read when they could start, fulfils a condition.
+register(
+    OpDef(
+        "task.when",
+        (Operand("element", Kind.TENSOR),),
+        _nothing,
+        (Attr("pred", str, choices=("eq", "ne", "lt", "le", "gt", "ge")), Attr("number", int)),
         pure=False,
         incore=False,
         entry=True,

@@ -83,9 +83,8 @@ user_name(
 user_name(
     "cluster",
     "*, name_hint=''",
-    "A scope whose parts run side by side.",
+    "Launches that belong together: ``with pl.cluster() as tasks:``.",
     (PL,),
-    unsupported="not implemented yet",
 )
 user_name(
     "spmd",
@@ -93,42 +92,36 @@ user_name(
         "core_num, *, sync_start=False, name_hint='', optimizations=None, deps=None, "
         "allow_early_resolve=False, predicate=None"
     ),
-    "A scope that runs on several cores at once.",
+    "A scope that runs once for each of ``core_num`` blocks: ``for block in pl.spmd(4):`` or ``with pl.spmd(4):``.",
     (PL,),
-    unsupported="not implemented yet",
 )
 user_name(
     "split_aiv",
     "n, *, mode",
-    "A scope that two vector cores share.",
+    "A part of a scope that both vector cores run: ``for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):``.",
     (PL,),
-    unsupported="not implemented yet",
 )
 user_name(
     "submit",
     "*args, **kwargs",
-    "Hand a function to the cores, with dependencies of its own.",
+    "``result, tasks = pl.submit(kernel, *arguments, deps=[...])``: a call of a kernel whose tasks get a name.",
     (PL,),
-    unsupported="not implemented yet",
 )
 user_name(
     "spmd_submit",
     "*args, **kwargs",
-    "Hand a function to several cores at once.",
+    "``pl.submit`` once for each block: ``result, tasks = pl.spmd_submit(kernel, *arguments, core_num=4)``.",
     (PL,),
-    unsupported="not implemented yet",
 )
 user_name(
     "split",
     "mode, *, slot_num=None",
-    "How a scope is shared by two vector cores.",
+    "How vector cores share a scope; changes no number.",
     (PL,),
-    unsupported="not implemented yet",
 )
 user_name(
     "cross_core_slot",
     "*, slot_num",
-    "Slots between the kinds of cores.",
+    "How far one kind of core may run ahead of the other; changes no number.",
     (PL,),
-    unsupported="not implemented yet",
 )

@@ -160,16 +160,14 @@ user_name(
 user_name(
     "aiv_shard",
     "x, span=None",
-    "The part of a tile that one of two vector cores works on.",
+    "A tile of the matrix core, for the vector cores of `pl.split_aiv`.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "aic_gather",
     "x, span=None",
-    "What two vector cores made, as one tile on the matrix core.",
+    "A tile that the vector cores of `pl.split_aiv` made, for the matrix core.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "ci",
@@ -198,23 +196,20 @@ user_name(
 user_name(
     "get_block_idx",
     "",
-    "Number of this block among those of a launch.",
+    "Number of this block among those of a launch; 0 outside of one.",
     ON_BOTH,
-    unsupported="not implemented yet",
 )
 user_name(
     "get_subblock_idx",
     "",
-    "Number of this vector core within its block.",
+    "Number of this vector core within its block; 0 outside of `pl.split_aiv`.",
     ON_BOTH,
-    unsupported="not implemented yet",
 )
 user_name(
     "get_block_num",
     "",
-    "How many blocks a launch has.",
+    "How many blocks the launch has; 1 outside of one.",
     ON_BOTH,
-    unsupported="not implemented yet",
 )
 user_name(
     "transpose_view",

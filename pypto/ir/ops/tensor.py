@@ -137,6 +137,17 @@ register(
     )
 )
 
+# Another handle of the same elements; what tasks do through it orders none of them.
+register(
+    OpDef(
+        "tensor.untracked",
+        (Operand("tensor", Kind.TENSOR),),
+        lambda call: (call.tensor(0),),
+        incore=False,
+        entry=True,
+    )
+)
+
 user_name(
     "create_tensor",
     "shape, dtype, layout=None, manual_dep=False, init_value=None",
@@ -153,9 +164,8 @@ user_name(
 user_name(
     "no_dep",
     "tensor",
-    "The tensor, without dependencies that follow from it.",
+    "Another handle of the tensor: what tasks read and write through it orders none of them.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )
 user_name(
     "dump_tag",

@@ -28,6 +28,15 @@ def lower_tensors(program: Program, backend_type: str) -> None:
     _Lowering(program.entry_function, backend_type).block(program.entry_function.body)
 
 
+# Work on whole tensors is not moved past these.
+_ENDS = frozenset(
+    {
+        *("func.call", "func.scope", "scf.yield", "scf.return", "tensor.read"),
+        *("task.enter", "task.leave", "task.when"),
+    }
+)
+
+
 class _Lowering:
     def __init__(self, function: Function, backend_type: str) -> None:
         self.function = function
@@ -52,7 +61,7 @@ class _Lowering:
                 group = self.started(op)
                 continue
             uses = {id(v) for v in used_values(op)}
-            waits = op.regions or op.name in ("func.call", "func.scope", "scf.yield", "scf.return", "tensor.read")
+            waits = op.regions or op.name in _ENDS
             if group is not None and (waits or uses & group.made()):
                 group.emit(builder)
                 group = None

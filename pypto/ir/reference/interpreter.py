@@ -53,6 +53,8 @@ def run(program: Program, arguments: Mapping[str, Any]) -> None:
 class _Run:
     def __init__(self, program: Program) -> None:
         self.program = program
+        # Of each group of tasks that was entered: whether its tasks run.
+        self.groups: list[bool] = []
 
     def block(self, block: Block, values: dict[int, Any]) -> list[Any]:
         for op in block.ops:
@@ -61,6 +63,18 @@ class _Run:
                 return operands
             for result, value in zip(op.results, self.op(op, operands, values), strict=True):
                 values[id(result)] = value
+        return []
+
+    def group(self, op: Op, operands: list[Any]) -> list[Any]:
+        """Tasks run in the order of the program, so that what a group waits for is over."""
+        if op.name == "task.enter":
+            self.groups.append(True)
+        elif op.name == "task.when":
+            holds = getattr(operator, op.attrs["pred"])(operands[0].item(), op.attrs["number"])
+            self.groups[-1] = self.groups[-1] and holds
+        else:
+            self.groups.pop()
+            return [None]
         return []
 
     def op(self, op: Op, operands: list[Any], values: dict[int, Any]) -> list[Any]:
@@ -84,6 +98,10 @@ class _Run:
                 carried = self.block(body, values)
         if op.name == "scf.if":
             return self.block(op.regions[0 if operands[0] else 1], values)
+        if family == "task":
+            return self.group(op, operands)
+        if op.name in ("func.scope", "func.call") and not all(self.groups):
+            return []
         if op.name == "func.scope":
             self.block(op.regions[0], values)
             return []
@@ -95,6 +113,8 @@ class _Run:
             return []
         if family == "arith":
             return [self.scalar(op, name, operands)]
+        if op.name == "tensor.untracked":
+            return operands
         if op.name == "tensor.assign":
             source, target = operands
             target[...] = source

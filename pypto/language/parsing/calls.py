@@ -12,6 +12,7 @@ from pypto.ir.ops.registry import all_definitions
 from pypto.ir.types import BOOL, DynDim, MemorySpace, ScalarType, TileType
 from pypto.language.parsing import (
     arrays,
+    block_calls,
     compile_time,
     elements,
     filling_calls,
@@ -177,6 +178,7 @@ _HANDLERS: dict[str, Handler] = {
     **filling_calls.HANDLERS,
     **index_calls.HANDLERS,
     **matrix_calls.HANDLERS,
+    **block_calls.HANDLERS,
     **host_calls.HANDLERS,
     **{sign: _binary(sign) for sign in ("add", "sub", "mul", "div", "maximum", "minimum")},
     "min": _extreme("min"),

@@ -15,6 +15,7 @@ from pypto.language.errors import KernelNameError
 from pypto.language.parsing import calls, elements, memory_calls
 from pypto.language.parsing.elementwise import apply_binary, negate
 from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.groups import in_order
 from pypto.language.parsing.model import (
     Interval,
     MethodOfDType,
@@ -38,7 +39,7 @@ _SIGNS: dict[type[ast.operator], str] = {
     ast.FloorDiv: "floordiv",
     ast.Mod: "mod",
 }
-_PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Eq: ("eq", operator.eq),
     ast.NotEq: ("ne", operator.ne),
     ast.Lt: ("lt", operator.lt),
@@ -47,7 +48,7 @@ _PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.GtE: ("ge", operator.ge),
 }
 # Operations that only head a loop or a scope.
-_HEADS = frozenset({"range", "parallel", "unroll", "pipeline", "while_", "at"})
+_HEADS = frozenset({"range", "parallel", "unroll", "pipeline", "while_", "at", "spmd", "cluster", "split_aiv"})
 _BUILTIN_ADVICE = {
     "range": "use pl.range in a for loop",
     "min": "use pl.min for scalars, pl.minimum or pl.row_min for tiles",
@@ -174,9 +175,9 @@ def _compare(frame: Frame, node: ast.Compare) -> Model:
 
 
 def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: ast.Compare) -> Model:
-    if type(op) not in _PREDICATES:
+    if type(op) not in PREDICATES:
         raise frame.syntax_error(f"the comparison {type(op).__name__} is not part of the language", node)
-    pred, python = _PREDICATES[type(op)]
+    pred, python = PREDICATES[type(op)]
     left, right = (frame.dimension(m, node) if isinstance(m, DynDim) else m for m in (left, right))
     if is_scalar(left) or is_scalar(right):
         dtype = scalar_dtype(frame, left, right, node)
@@ -317,8 +318,13 @@ def _call(frame: Frame, node: ast.Call) -> Model:
             f"Python's {target.name}() is not part of the language; {_BUILTIN_ADVICE[target.name]}", node
         )
     if isinstance(target, Operation) and target.name in _HEADS:
-        form = "with pl.at(...):" if target.name == "at" else f"for i in pl.{target.name}(...):"
+        form = f"with pl.{target.name}(...):" if target.name in ("at", "cluster") else f"for i in pl.{target.name}(...):"
         raise frame.syntax_error(f"pl.{target.name} can only stand in `{form}`", node)
+    if isinstance(target, Operation) and target.name in ("submit", "spmd_submit"):
+        # It parses calls itself.
+        from pypto.language.parsing.tasks import submit
+
+        return submit(frame, target, node)
     args = [evaluate(frame, arg) for arg in node.args]
     kwargs = {k.arg: evaluate(frame, k.value) for k in node.keywords if k.arg is not None}
     if isinstance(target, Operation):
@@ -361,7 +367,10 @@ def call_function(
     if target.kind is FunctionKind.INCORE and (frame.on_core or frame.in_scope):
         where = "inside a scope" if frame.in_scope else "in a function under @pl.jit.incore"
         raise frame.syntax_error(f"{target.name} is called {where}; call it from the entry, outside of any scope", node)
-    return frame.program.call(frame, target, args, kwargs, node)
+    if target.kind is not FunctionKind.INCORE:
+        return frame.program.call(frame, target, args, kwargs, node)
+    with in_order(frame, node):
+        return frame.program.call(frame, target, args, kwargs, node)
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Model:

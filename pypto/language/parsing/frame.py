@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pypto.language.parsing.program import ProgramParser
 
 
+_SAME_MEMORY = ("tensor.view", "tensor.reshape", "tensor.untracked")
+
+
 class Frame:
     """One function that is being parsed.
 
@@ -41,6 +44,9 @@ class Frame:
         outer: the block of the entry in which the current scope stands.
         caller: for a function that is spliced: where it is called.
         directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
+        blocks: number of the current block and of all blocks, inside of a launch over blocks.
+        lane: which of the two vector cores of a block the current point is for, inside of a region that both run.
+        hidden: parameters that the function has besides those of its signature, by what they stand for.
     """
 
     def __init__(self, program: ProgramParser, source: FunctionSource, function: Function, builder: Builder) -> None:
@@ -56,6 +62,9 @@ class Frame:
         self.core_values: set[int] = set()
         self.caller: Frame | None = None
         self.directions: dict[int, Direction] = {}
+        self.blocks: tuple[Model, Model] | None = None
+        self.lane: int | None = None
+        self.hidden: dict[str, Value] = {}
 
     @property
     def on_core(self) -> bool:
@@ -69,6 +78,7 @@ class Frame:
         inner = Frame(self.program, source, self.function, self.builder)
         inner.in_scope, inner.whole, inner.outer = self.in_scope, self.whole, self.outer
         inner.caller, inner.directions, inner.core_values = self, self.directions, self.core_values
+        inner.blocks, inner.lane, inner.hidden = self.blocks, self.lane, self.hidden
         return inner
 
     def callers(self) -> Iterator[Frame]:
@@ -207,7 +217,7 @@ class Frame:
 
     def root(self, tensor: Value) -> Value:
         """The parameter or workspace that a handle is a view of."""
-        while (op := defining_op(tensor)) is not None and op.name in ("tensor.view", "tensor.reshape"):
+        while (op := defining_op(tensor)) is not None and op.name in _SAME_MEMORY:
             tensor = op.operands[0]
         return tensor
 

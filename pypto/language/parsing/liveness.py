@@ -60,7 +60,9 @@ class Liveness:
             self._after[id(statement)] = live
             return self._block(statement.body, live) | self._block(statement.orelse, live) | _read([statement.test])
         if isinstance(statement, ast.With):
-            return self._block(statement.body, live) | _read([item.context_expr for item in statement.items])
+            names = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+            body = self._block(statement.body, live - _stored(names))
+            return body | _read([item.context_expr for item in statement.items])
         if isinstance(statement, ast.AugAssign):
             return live | _read([statement.target, statement.value]) | _stored([statement.target])
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):

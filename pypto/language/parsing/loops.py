@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.types import INDEX, ScalarType, TensorType, Type
 from pypto.language.errors import KernelNameError
+from pypto.language.parsing import tasks
 from pypto.language.parsing.expressions import condition_value, evaluate
 from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.groups import no_tasks
 from pypto.language.parsing.liveness import stored_names
 from pypto.language.parsing.model import (
     Model,
@@ -19,6 +21,7 @@ from pypto.language.parsing.model import (
     describe,
     is_number,
     is_scalar,
+    is_tasks,
     is_tensor,
     is_tile,
     is_whole,
@@ -30,7 +33,7 @@ from pypto.language.stubs import Operation
 if TYPE_CHECKING:
     from pypto.language.parsing.statements import Statements
 
-_FORMS = ("range", "parallel", "unroll", "pipeline", "while_")
+_FORMS = ("range", "parallel", "unroll", "pipeline", "while_", "spmd", "split_aiv")
 _MOST_TURNS = 4096
 
 
@@ -61,12 +64,14 @@ class _Plan:
         changed: names of tiles that the body changes without an assignment.
         loaded: names of tensors that are tiles from the first turn on.
         inputs: carried tensors that may be an input of the function, so that nothing may write them.
+        tasks: names of tasks that begin as None.
     """
 
     tensors: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
     loaded: set[str] = field(default_factory=set)
     inputs: set[str] = field(default_factory=set)
+    tasks: set[str] = field(default_factory=set)
 
 
 class _Again(Exception):
@@ -81,6 +86,9 @@ def parse_for(statements: Statements, node: ast.For) -> None:
     target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name not in _FORMS:
         raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
+    if target.name in ("spmd", "split_aiv"):
+        tasks.parse_for(statements, node, target, call)
+        return
     options = _options(frame, target, call)
     if target.name == "unroll":
         _unroll(statements, node, call)
@@ -328,7 +336,8 @@ def _carried_names(statements: Statements, loop: _Loop, plan: _Plan) -> list[str
             continue
         model = env[name]
         chosen = name in plan.tensors or name in plan.loaded or name in explicit
-        if is_number(model) or is_scalar(model) or is_tile(model) or (is_tensor(model) and chosen):
+        plain = is_number(model) or is_scalar(model) or is_tile(model) or is_tasks(model) or name in plan.tasks
+        if plain or (is_tensor(model) and chosen):
             names.append(name)
     return names
 
@@ -339,6 +348,8 @@ def _initial(frame: Frame, name: str, plan: _Plan, node: ast.AST) -> Value:
         return frame.scalar(model, frame.default_dtype(model), node, name)
     if name in plan.loaded:
         return frame.tile(model, node, name)
+    if name in plan.tasks and model is None:
+        return no_tasks(frame, node)
     value: Value = model
     return value
 
@@ -355,6 +366,9 @@ def _look_back(
         raise _Again
     for name in stored_names(loop.body):
         old, new = outside.get(name), frame.env.get(name)
+        if name in outside and old is None and is_tasks(new) and name not in names:
+            plan.tasks.add(name)
+            raise _Again
         if name in names or name not in needed or old is None or not is_tensor(old) or old is new:
             continue
         if is_tensor(new) and not frame.on_core:

@@ -11,6 +11,7 @@ from pypto.ir.values import simplified
 from pypto.language.parsing import arrays
 from pypto.language.parsing.arguments import (
     dtype_argument,
+    flag_argument,
     memory_argument,
     offsets_argument,
     shape_argument,
@@ -159,7 +160,11 @@ def _create_tensor(frame: Frame, bound: Bound) -> Model:
     sizes = [frame.index(m, bound.place("shape"), f"{bound.label}: a size") for m in shape]
     block = frame.outer if frame.on_core and frame.outer is not None else frame.builder.block
     with frame.at(bound.node), frame.builder.inside(block):
-        return frame.builder.create_tensor(list(map(simplified, sizes)), dtype)
+        made = frame.builder.create_tensor(list(map(simplified, sizes)), dtype)
+        if not flag_argument(frame, bound, "manual_dep"):
+            return made
+        frame.program.untracked = True
+        return frame.builder.value("tensor.untracked", (made,), made.name)
 
 
 def _move(frame: Frame, bound: Bound) -> Model:
@@ -308,5 +313,6 @@ OPTIONS = frozenset(
         *(("store", name) for name in ("shapes", "atomic")),
         *(("slice", name) for name in ("drop_dims", "pad_value", "clamp")),
         ("assemble", "atomic"),
+        ("create_tensor", "manual_dep"),
     }
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Type
+from pypto.ir.types import TASKS, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Type
 from pypto.ir.values import same_value
 from pypto.language.source import Builtin, KernelSource, MathFunction
 from pypto.language.stubs import Operation
@@ -45,6 +45,13 @@ class MethodOfDType:
     value: int
 
 
+@dataclass(frozen=True)
+class Hint:
+    """An optimization that changes no number; says which."""
+
+    name: str
+
+
 def is_number(model: Model) -> bool:
     """Whether a model is a number known while compiling (booleans included)."""
     return isinstance(model, (bool, int, float))
@@ -57,7 +64,12 @@ def is_whole(model: Model) -> bool:
 
 def is_scalar(model: Model) -> bool:
     """Whether a model is a run-time scalar."""
-    return isinstance(model, Value) and isinstance(model.type, ScalarType)
+    return isinstance(model, Value) and isinstance(model.type, ScalarType) and model.type.dtype != TASKS
+
+
+def is_tasks(model: Model) -> bool:
+    """Whether a model stands for tasks that were submitted."""
+    return isinstance(model, Value) and model.type == ScalarType(TASKS)
 
 
 def is_tile(model: Model) -> bool:
@@ -79,6 +91,8 @@ def describe(model: Model) -> str:
         if isinstance(type, TensorType):
             dims = ", ".join(d.name if isinstance(d, (DynDim, Value)) else str(d) for d in type.shape)
             return f"a tensor [{dims}] of {type.dtype}"
+        if type == ScalarType(TASKS):
+            return "tasks"
         return f"a run-time scalar of {type.dtype}"
     if isinstance(model, bool) or model is None:
         return str(model)

@@ -12,6 +12,7 @@ from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, 
 from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
 from pypto.language.errors import CompileError, KernelTypeError, TileCodeError
 from pypto.language.parsing import scopes
+from pypto.language.parsing.block_calls import block_number
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.host_calls import check_host, split_device
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
@@ -34,6 +35,9 @@ class ProgramParser:
         self._done: dict[_Key, Function] = {}
         self._chips: dict[_Key, Program] = {}
         self._names: set[str] = set()
+        self.untracked = False
+        """Whether some accesses order no tasks."""
+        self._hidden: dict[str, tuple[str, ...]] = {}
         # How often a tensor was loaded as a whole, because an operation on tiles took it.
         self.loads_of_tensors = 0
 
@@ -106,7 +110,8 @@ class ProgramParser:
             if function is None:
                 raise TypeError(f"{target.name} was not parsed")
             self._done[key] = self.functions[function.name] = function
-        frame.op("func.call", operands, node, callee=function.name)
+        hidden = [frame.index(block_number(frame, what), node, what) for what in self._hidden.get(function.name, ())]
+        frame.op("func.call", [*operands, *hidden], node, callee=function.name)
         results = tuple(operands[index] for index in function.returns)
         if not results:
             return ResultsOfNothing(target.name)
@@ -189,6 +194,7 @@ class ProgramParser:
         frame = Frame(self, source, function, Builder(body, loc))
         frame.env.update({p.name: p.value for p in params})
         function.returns = Statements(frame, kernel.text.node.body).parse()
+        self._hidden[name] = tuple(frame.hidden)
         return function
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from pypto.ir.nodes import Block, Direction, FunctionKind, Value
+from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import defining_op, same_value
-from pypto.language.annotations import Level
-from pypto.language.parsing import arrays, elements, loops, scopes
-from pypto.language.parsing.binding import bind
+from pypto.language.parsing import arrays, elements, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
@@ -22,12 +20,12 @@ from pypto.language.parsing.model import (
     describe,
     is_number,
     is_scalar,
+    is_tasks,
     is_tensor,
     is_tile,
     same_type,
     valid_text,
 )
-from pypto.language.stubs import Operation
 
 
 class Statements:
@@ -87,7 +85,7 @@ class Statements:
         elif isinstance(node, ast.If):
             self._if(node)
         elif isinstance(node, ast.With):
-            self._with(node)
+            tasks.parse_with(self, node)
         elif isinstance(node, ast.Return):
             raise self.frame.syntax_error("return must be the last statement of the function", node)
 
@@ -281,7 +279,7 @@ class Statements:
                 with frame.builder.inside(block):
                     models[position] = frame.tile(models[position], node, name)
         same = all(isinstance(m, Value) for m in models) and same_type(models[0].type, models[1].type)
-        if same and (is_tile(models[0]) or (is_tensor(models[0]) and not frame.on_core)):
+        if same and (is_tile(models[0]) or is_tasks(models[0]) or (is_tensor(models[0]) and not frame.on_core)):
             return models
         if any(is_tensor(m) for m in models) and frame.on_core:
             raise frame.divisible(
@@ -291,55 +289,6 @@ class Statements:
         raise frame.error(
             f"{name} is {shown[0]} in one branch and {shown[1]} in the other; both must have one type", node
         )
-
-    # Scopes
-
-    def _with(self, node: ast.With) -> None:
-        frame = self.frame
-        form = "`with pl.at(level=pl.Level.CORE_GROUP):`"
-        if len(node.items) != 1:
-            raise frame.syntax_error(f"only {form} can follow with", node)
-        item = node.items[0]
-        call = item.context_expr
-        target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
-        if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name != "at":
-            raise frame.syntax_error(f"only {form} can follow with", call)
-        if item.optional_vars is not None:
-            raise frame.syntax_error("a scope has no value; remove `as`", item.optional_vars)
-        if frame.function.kind is FunctionKind.INCORE:
-            raise frame.syntax_error("a function under @pl.jit.incore is a scope already; remove pl.at", call)
-        if frame.in_scope:
-            raise frame.syntax_error("a scope cannot stand inside another scope", call)
-        name = self._scope_name(target, call)
-        before = dict(frame.env)
-        frame.in_scope = True
-        scopes.parse_scope(frame, lambda: self.block(node.body), name, call)
-        frame.in_scope = False
-        self._leave_scope(before, node.body)
-
-    def _scope_name(self, target: Operation, call: ast.Call) -> str:
-        frame = self.frame
-        args = [evaluate(frame, arg) for arg in call.args]
-        kwargs = {k.arg: evaluate(frame, k.value) for k in call.keywords if k.arg is not None}
-        bound = bind(frame, target, args, kwargs, call)
-        level = bound["level"]
-        if level is not Level.CORE_GROUP:
-            raise frame.error(f"pl.at: level must be pl.Level.CORE_GROUP, not {_level_text(level)}", call)
-        for name in bound.given - {"level", "name_hint"}:
-            raise frame.error(f"pl.at: {name} is not supported yet", bound.place(name))
-        hint = bound["name_hint"]
-        if not isinstance(hint, str) or not (hint == "" or (hint.isidentifier() and hint.isascii())):
-            raise frame.error("pl.at: name_hint must be an identifier", bound.place("name_hint"))
-        return hint
-
-    def _leave_scope(self, before: dict[str, Model], body: Sequence[ast.stmt]) -> None:
-        frame = self.frame
-        outside = {id(model) for model in before.values()} | {id(p.value) for p in frame.function.params}
-        for name in stored_names(body):
-            model = frame.env.get(name)
-            if isinstance(model, Value) and id(model) not in outside:
-                what = "tile" if is_tile(model) else "view" if is_tensor(model) else "scalar"
-                frame.env[name] = Unusable(f"is a {what} of a scope that has ended; store it into a tensor there")
 
     # Returns
 
@@ -373,7 +322,3 @@ def _same_model(a: Model, b: Model) -> bool:
 
 # Names that builders give when nobody named a value.
 _PLAIN_NAMES = frozenset({"v", "c", "tile", "t", "view", "acc"})
-
-
-def _level_text(model: Model) -> str:
-    return f"pl.Level.{model.name}" if isinstance(model, Level) else describe(model)

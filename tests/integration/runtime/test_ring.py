@@ -168,6 +168,17 @@ def test_memory_that_the_program_orders_itself(request: pytest.FixtureRequest, r
 
 
 @pytest.mark.parametrize("runtime", ["graph", "stream"])
+def test_blocks_of_a_launch_are_independent_but_where_they_add(request: pytest.FixtureRequest, runtime: str) -> None:
+    program = request.getfixturevalue(runtime)
+    x, state, out = tables()
+    program(9, x, state, out, 2, config=RunConfig(aicpu_thread_num=1))
+    assert (state[0] == 8).all()
+    out[:] = 0
+    program(10, x, state, out, 3000, config=RunConfig(aicpu_thread_num=4))
+    np.testing.assert_array_equal(out, np.full_like(x, 3000))
+
+
+@pytest.mark.parametrize("runtime", ["graph", "stream"])
 def test_tasks_that_only_run_if_a_number_says_so(request: pytest.FixtureRequest, runtime: str) -> None:
     """The number is what a task before has written."""
     program = request.getfixturevalue(runtime)

@@ -39,7 +39,7 @@ def tile(rows: int, cols: int, dtype: DType = FP32, memory: MemorySpace = Memory
 
 
 def test_every_operation_says_what_it_is() -> None:
-    families = {"arith", "scf", "func", "tensor", "tile", "host"}
+    families = {"arith", "scf", "func", "task", "tensor", "tile", "host"}
     for name, known in all_definitions().items():
         assert name.split(".")[0] in families
         assert (known.incore or known.entry) != name.startswith("host.")

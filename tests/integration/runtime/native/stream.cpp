@@ -48,9 +48,9 @@ static void orchestrate(pypto::Orchestrator& o) {
       return;
     case 4:  // only the program orders these: two groups, the tasks of one in order, the second group after the first
     {
-      o.enter({}, true);
+      o.enter({}, pypto::Orchestrator::Order::serial);
       for (int64_t i = 0; i < turns; ++i) add(out.untracked(), out.untracked(), 1);
-      o.enter({o.leave()}, false);
+      o.enter({o.leave()});
       add(out.untracked(), state.untracked(), 1);
       o.leave();
       return;
@@ -76,12 +76,31 @@ static void orchestrate(pypto::Orchestrator& o) {
     {
       add(state, state, static_cast<float>(turns));
       const Tensor word(state.data(), DType::INT32, 1, {1}, {1}, state.root());
-      o.enter({}, false);
+      o.enter({});
       o.when(word, pypto::Comparison::gt, 0);
       add(x, out, 1);
       o.leave();
       return;
     }
+    case 9:  // blocks that write the same tensor meet; whoever reads it waits for all of them
+    {
+      o.enter({}, pypto::Orchestrator::Order::blocks);
+      for (int64_t i = 0; i < turns; ++i) {
+        o.block();
+        o.submit(kMeet).out(out).i64(columns).i64(2);
+      }
+      o.leave();
+      add(out, state, 1);
+      return;
+    }
+    case 10:  // blocks that only add to the same tensor; here each adds 1 to it as a whole
+      o.enter({}, pypto::Orchestrator::Order::blocks);
+      for (int64_t i = 0; i < turns; ++i) {
+        o.block();
+        o.submit(kAdd).add(out).add(out).i64(rows).i64(columns).i64(columns).i64(columns).f32(1);
+      }
+      o.leave();
+      return;
     default: o.fail("no such scenario");
   }
 }

@@ -23,10 +23,11 @@ class Graph {
   // `after`: submission indices of tasks that this one waits for in any case.
   void add(Task task, const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
     const int32_t index = static_cast<int32_t>(tasks_.size());
+    const Origin origin = task.origin;
     tasks_.push_back(std::move(task));
     for (const int64_t before : after) order_after_task(before, index);
     for (const Access& access : accesses)
-      if (access.root != Tensor::kUntracked) order_after_conflicts(index, access);
+      if (access.root != Tensor::kUntracked) order_after_conflicts(index, origin, access);
   }
 
   // Whether the tasks can only run one after the other.
@@ -39,35 +40,30 @@ class Graph {
   }
 
  private:
-  struct PastAccess {
-    int32_t task;
-    Region region;
-  };
-
   // Reads never wait for reads: apart from writes, thousands of tasks that read one tensor are no work.
   struct Past {
     std::vector<PastAccess> reads, writes;
   };
 
-  void order_after_conflicts(int32_t index, const Access& access) {
+  void order_after_conflicts(int32_t index, const Origin& origin, const Access& access) {
     const size_t root = static_cast<size_t>(access.root);
     if (past_.size() <= root) past_.resize(root + 1);
     Past& past = past_[root];
-    order_after(past.writes, index, access.region);
+    order_after(past.writes, index, origin, access);
     if (!access.writes) {
-      past.reads.push_back({index, access.region});
+      past.reads.emplace_back(index, origin, access);
       return;
     }
-    order_after(past.reads, index, access.region);
-    // Whoever conflicts with a covered access later also conflicts with this write.
+    order_after(past.reads, index, origin, access);
     for (std::vector<PastAccess>* list : {&past.reads, &past.writes})
-      std::erase_if(*list, [&](const PastAccess& earlier) { return access.region.covers(earlier.region); });
-    past.writes.push_back({index, access.region});
+      std::erase_if(*list, [&](const PastAccess& earlier) { return earlier.covered_by(origin, access); });
+    past.writes.emplace_back(index, origin, access);
   }
 
-  void order_after(const std::vector<PastAccess>& accesses, int32_t index, const Region& region) {
+  void order_after(const std::vector<PastAccess>& accesses, int32_t index, const Origin& origin, const Access& access) {
     for (const PastAccess& earlier : accesses)
-      if (earlier.task != index && !is_ordered(earlier.task, index) && overlaps(earlier.region, region))
+      if (earlier.task != index && !is_ordered(earlier.task, index) && !earlier.apart_from(origin, access) &&
+          overlaps(earlier.region, access.region))
         order_after_task(earlier.task, index);
   }
 

@@ -41,6 +41,12 @@ class TaskBuilder {
   TaskBuilder& out(const Tensor& tensor) { return tensor_argument(tensor, false, true); }
   // A tensor that the task reads and writes.
   TaskBuilder& inout(const Tensor& tensor) { return tensor_argument(tensor, true, true); }
+  // A tensor that the task does nothing to but adding.
+  TaskBuilder& add(const Tensor& tensor) {
+    tensor_argument(tensor, true, true);
+    if (!accesses_.empty()) accesses_.back().adds = true;
+    return *this;
+  }
 
   TaskBuilder& i64(int64_t value) {
     task_.slots.push_back(value);
@@ -152,9 +158,20 @@ class Orchestrator {
     return TaskBuilder(*this, *found->second);
   }
 
-  // Begins a group of tasks. Each task submitted before the matching `leave` waits for `after`, whatever they touch;
-  // in a `serial` group also for the group's previous task.
-  void enter(std::initializer_list<Tasks> after, bool serial) { groups_.push_back({submissions_, after, {}, serial}); }
+  // What orders the tasks of a group among each other.
+  enum class Order {
+    data,    // what they read and write
+    serial,  // that, and each waits for the one before it
+    blocks,  // that within what `block` begins; the blocks are independent
+  };
+
+  // Begins a group of tasks. Each task submitted before the matching `leave` waits for `after`, whatever they touch.
+  void enter(std::initializer_list<Tasks> after, Order order = Order::data) {
+    groups_.push_back({submissions_, after, {}, order, ++entered_, 0});
+  }
+
+  // Begins the next block of the innermost group.
+  void block() { ++groups_.back().block; }
 
   // Tasks of the innermost group only run if this element, which the group waits for, fulfils the condition by then.
   void when(const Tensor& element, Comparison comparison, int64_t number) {
@@ -206,7 +223,9 @@ class Orchestrator {
     int64_t begin;
     std::vector<Tasks> after;
     std::vector<Gate> gates;
-    bool serial;
+    Order order;
+    int64_t number;  // of the group
+    int64_t block;
   };
 
   void submit(Task task, std::vector<Access> accesses) {
@@ -214,7 +233,8 @@ class Orchestrator {
     for (const Group& group : groups_) {
       for (const Tasks& tasks : group.after)
         for (int64_t before = tasks.begin; before < tasks.end; ++before) after.push_back(before);
-      if (group.serial && submissions_ > group.begin) after.push_back(submissions_ - 1);
+      if (group.order == Order::serial && submissions_ > group.begin) after.push_back(submissions_ - 1);
+      if (group.order == Order::blocks) task.origin = {group.number, group.block};
       for (const Gate& gate : group.gates) {
         accesses.push_back({Region::of(gate.element), gate.element.root(), -1, false});
         if (gate.element.owner() != nullptr) task.owners.push_back(gate.element.owner());
@@ -338,6 +358,7 @@ class Orchestrator {
   int32_t next_root_ = 0;
   int64_t submissions_ = 0;
   std::vector<Group> groups_;
+  int64_t entered_ = 0;
   std::unordered_map<int32_t, const abi::Kernel*> kernels_;
   std::optional<Trace> trace_;
   Graph graph_;

@@ -61,7 +61,7 @@ class Ring {
     std::unique_lock lock(mutex_);
     wait(lock, [this] { return nodes_.size() < window_; });
     wait(lock, [&] {
-      find_predecessors(accesses, after);
+      find_predecessors(task.origin, accesses, after);
       return predecessors_.empty() || live_dependencies_ + predecessors_.size() <= dependencies_;
     });
     const int64_t index = first_ + static_cast<int64_t>(nodes_.size());
@@ -71,10 +71,11 @@ class Ring {
     }
     live_dependencies_ += predecessors_.size();
     task.waits_for = static_cast<int32_t>(predecessors_.size());
+    const Origin origin = task.origin;
     nodes_.push_back({std::move(task)});
     sweep();
     for (const Access& access : accesses)
-      if (access.root != Tensor::kUntracked) remember(index, access);
+      if (access.root != Tensor::kUntracked) remember(index, origin, access);
     if (!predecessors_.empty()) return;
     ready_.push(index);
     work_.notify_one();
@@ -103,11 +104,6 @@ class Ring {
   struct Node {
     Task task;
     bool over = false;
-  };
-
-  struct PastAccess {
-    int64_t task;
-    Region region;
   };
 
   // Who touched one root; accesses of tasks that are over are dropped as they are met.
@@ -209,43 +205,43 @@ class Ring {
     helpers_.clear();
   }
 
-  void find_predecessors(const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
+  void find_predecessors(const Origin& origin, const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
     predecessors_.clear();
     std::copy_if(after.begin(), after.end(), std::back_inserter(predecessors_), [this](int64_t task) { return !is_over(task); });
     for (const Access& access : accesses) {
       const auto found = past_.find(access.root);
       if (found == past_.end()) continue;
-      conflicts(found->second.writes, access.region);
-      if (access.writes) conflicts(found->second.reads, access.region);
+      conflicts(found->second.writes, origin, access);
+      if (access.writes) conflicts(found->second.reads, origin, access);
     }
     std::sort(predecessors_.begin(), predecessors_.end());
     predecessors_.erase(std::unique(predecessors_.begin(), predecessors_.end()), predecessors_.end());
   }
 
-  void conflicts(std::vector<PastAccess>& accesses, const Region& region) {
+  void conflicts(std::vector<PastAccess>& accesses, const Origin& origin, const Access& access) {
     drop_finished(accesses);
     for (const PastAccess& earlier : accesses)
-      if (overlaps(earlier.region, region)) predecessors_.push_back(earlier.task);
+      if (!earlier.apart_from(origin, access) && overlaps(earlier.region, access.region))
+        predecessors_.push_back(earlier.task);
   }
 
   void drop_finished(std::vector<PastAccess>& accesses) {
     std::erase_if(accesses, [this](const PastAccess& access) { return is_over(access.task); });
   }
 
-  void remember(int64_t index, const Access& access) {
+  void remember(int64_t index, const Origin& origin, const Access& access) {
     Past& past = past_[access.root];
     if (!access.writes) {
-      past.reads.push_back({index, access.region});
+      past.reads.emplace_back(index, origin, access);
       if (past.reads.size() < past.swept_at) return;
       // Reads never wait for reads, so that nothing else would drop them.
       drop_finished(past.reads);
       past.swept_at = std::max<size_t>(64, 2 * past.reads.size());
       return;
     }
-    // Whoever conflicts with a covered access later also conflicts with this write.
     for (std::vector<PastAccess>* list : {&past.reads, &past.writes})
-      std::erase_if(*list, [&](const PastAccess& earlier) { return access.region.covers(earlier.region); });
-    past.writes.push_back({index, access.region});
+      std::erase_if(*list, [&](const PastAccess& earlier) { return earlier.covered_by(origin, access); });
+    past.writes.emplace_back(index, origin, access);
   }
 
   // Roots that no task uses any more are forgotten now and then.

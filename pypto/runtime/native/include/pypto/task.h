@@ -18,11 +18,39 @@
 
 namespace pypto {
 
+// Which block of which launch a task belongs to; launch 0 is none.
+struct Origin {
+  int64_t launch = 0;
+  int64_t block = 0;
+};
+
 struct Access {
   Region region;
   int32_t root;
   int32_t argument;  // position among the task's arguments, -1 for what only its gate reads
   bool writes;
+  bool adds = false;  // does nothing but add to what is there
+};
+
+// What an earlier task did with a root.
+struct PastAccess {
+  int64_t task;
+  Origin origin;
+  bool adds;
+  Region region;
+
+  PastAccess(int64_t index, const Origin& from, const Access& access)
+      : task(index), origin(from), adds(access.adds), region(access.region) {}
+
+  // Whether nothing orders the two: the blocks of a launch only wait for each other where they add to the same memory.
+  bool apart_from(const Origin& other, const Access& access) const {
+    return origin.launch != 0 && origin.launch == other.launch && origin.block != other.block && !(adds && access.adds);
+  }
+
+  // Whether whoever conflicts with this later also conflicts with a later write that waited for this.
+  bool covered_by(const Origin& other, const Access& access) const {
+    return !apart_from(other, access) && access.region.covers(region);
+  }
 };
 
 // Tasks that were submitted one after the other: submission indices from `begin` to before `end`.
@@ -57,6 +85,7 @@ struct Gate {
 struct Task {
   const abi::Kernel* kernel = nullptr;
   int32_t line = 0;
+  Origin origin;
   std::vector<int64_t> slots;
   std::vector<abi::Span> spans;
   std::vector<Gate> gates;

@@ -1,0 +1,39 @@
+"""Launches, groups and conditions of tasks on the simulator, by both runtimes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import task_kernels as kernels
+
+from pypto.runtime import KernelRunError, RunConfig
+
+RUNTIMES = ["host_build_graph", "tensormap_and_ringbuffer"]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("settings", [{}, {"sim_checks": True}, {"aicpu_thread_num": 4}])
+def test_tasks_that_the_program_launches_and_orders(runtime: str, settings: dict[str, Any]) -> None:
+    a = np.random.default_rng(1).integers(-8, 9, (64, 64)).astype(np.float32)
+    for n in (0, 1, 9):
+        out, gated = np.full_like(a, np.nan), np.zeros_like(a)
+        assert kernels.tasks(a, n, out, gated, config=RunConfig(runtime=runtime, **settings)) is out
+        np.testing.assert_array_equal(out, (a * 4 + n) * 2 - 1)
+        np.testing.assert_array_equal(gated, np.where(np.arange(64)[:, None] >= 32, a, 0))
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, None])
+def test_a_long_loop_of_workspaces_in_little_memory(window: int | None) -> None:
+    a = np.random.default_rng(1).integers(-8, 9, (64, 64)).astype(np.float32)
+    out = np.full_like(a, np.nan)
+    one = 16 * 64 * 4
+    kernels.layers(a, 200, out, config=RunConfig(ring_task_window=window, ring_heap=2 * one))
+    np.testing.assert_array_equal(out, (a + 1) * 2)
+
+
+def test_one_workspace_that_does_not_fit() -> None:
+    a = np.zeros((64, 64), np.float32)
+    with pytest.raises(KernelRunError, match=r"a workspace of 4096 bytes is larger than all memory for workspaces, 4095"):
+        kernels.layers(a, 1, a.copy(), config=RunConfig(ring_heap=4095))

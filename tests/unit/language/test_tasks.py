@@ -1,0 +1,196 @@
+"""Launches, submissions and groups of tasks: what they mean, what they wait for, and mistakes with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_texts import in_entry, lowered, module, unmarked
+
+from pypto.codegen.generate import generate
+from pypto.ir.nodes import Program
+from pypto.ir.reference.interpreter import run
+from pypto.language.errors import CompileError
+from pypto.language.lower import lower
+from pypto.language.source import collect
+
+KERNELS = """
+@incore
+def scaled(a: pl.Tensor[[64, 64], pl.FP32], out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    i = pl.get_block_idx()
+    t = pl.load(a, [i * 16, 0], [16, 64])
+    out = pl.store(pl.mul(t, pl.cast(pl.get_block_num(), pl.FP32)), [i * 16, 0], out)
+    return out
+
+@incore
+def count(i: int, out: pl.Out[pl.Tensor[[4], pl.INT32]]):
+    pl.write(out, [i], pl.cast(i, pl.INT32) - 1)
+
+"""
+MAIN = """@entry
+def main(
+    a: pl.Tensor[[64, 64], pl.FP32], c: pl.Tensor[[4], pl.INT32], n: int, out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]
+):
+"""
+
+
+def program(body: str) -> Program:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").splitlines())
+    return lower(collect(module(KERNELS + MAIN + lines + "    return out\n")["main"]), {})
+
+
+def result(body: str, n: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    a = np.random.default_rng(1).integers(-8, 9, (64, 64)) / 8.0
+    out = np.zeros((64, 64))
+    run(program(body), {"a": a, "c": np.array([0.0, 1, 2, -1]), "n": n, "out": out})
+    return a, out
+
+
+def orchestration(body: str) -> list[str]:
+    """The lines of the entry that are about groups and tasks, without what only names things."""
+    text = generate(program(body), "Ascend910B", "sim")["orchestration/main.cpp"].decode()
+    lines = [line.strip().replace("[[maybe_unused]] const pypto::Tasks ", "") for line in text.splitlines()]
+    return [line for line in lines if line.startswith(("o.", "for ", "k")) or "Tasks " in line]
+
+
+@pytest.mark.parametrize(
+    ("body", "factor"),
+    [
+        ("for i in pl.spmd(4):\n    out = pl.store(pl.load(a, [i * 16, 0], [16, 64]), [i * 16, 0], out)", 1),
+        ("for i in pl.spmd(n):\n    out[i * 16:i * 16 + 16, :] = a[i * 16:i * 16 + 16, :] * 2.0", 2),
+        ("with pl.spmd(4):\n    i = pl.get_block_idx() * 16\n"
+         "    pl.store(pl.load(a, [i, 0], [16, 64]), [i, 0], out)", 1),
+        ("with pl.spmd(4):\n    out = scaled(a, out)", 4),
+        ("with pl.spmd(n) as tasks:\n    scaled(a, out)", 4),
+        ("out, tasks = pl.spmd_submit(scaled, a, out, core_num=4)", 4),
+        ("with pl.cluster() as tasks:\n    for i in pl.spmd(4):\n        scaled(a, out)", 4),
+        ("t = pl.create_tensor([64, 64], dtype=pl.FP32)\nt, k = pl.spmd_submit(scaled, a, t, core_num=4)\n"
+         "out, _ = pl.spmd_submit(scaled, t, out, core_num=4, deps=[k])", 16),
+    ],
+)  # fmt: skip
+def test_blocks_of_a_launch(body: str, factor: int) -> None:
+    a, out = result(body)
+    np.testing.assert_array_equal(out, a * factor)
+
+
+def test_a_kernel_outside_of_a_launch_is_block_0_of_1() -> None:
+    a, out = result("scaled(a, out)")
+    np.testing.assert_array_equal(out[:16], a[:16])
+    assert not out[16:].any()
+
+
+def test_both_vector_cores_run_a_region_with_tiles_of_their_own() -> None:
+    a, out = result(
+        """
+with pl.at(level=pl.Level.CORE_GROUP):
+    t = pl.load(a, [0, 0], [16, 64])
+    for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):
+        t = pl.aiv_shard(t) + 1.0
+        pl.store(pl.aic_gather(t), [lane * 16 + pl.get_subblock_idx() * 16, 0], out)
+"""
+    )
+    np.testing.assert_array_equal(out[:16], a[:16] + 1)
+    np.testing.assert_array_equal(out[32:48], a[:16] + 1)
+    assert not out[16:32].any()
+
+
+def test_a_predicate_reads_what_a_task_wrote() -> None:
+    body = """
+counts = pl.create_tensor([4], dtype=pl.INT32)
+for e in pl.range(4):
+    count(e, counts)
+for e in pl.range(4):
+    with pl.spmd(1, predicate=(counts[e] > 0)):
+        pl.store(pl.load(a, [e * 16 + pl.get_block_idx(), 0], [16, 64]), [e * 16, 0], out)
+    _, tasks = pl.submit(scaled, a, out, predicate=counts[e] >= 7)
+"""
+    a, out = result(body)
+    np.testing.assert_array_equal(out[32:], a[32:])
+    assert not out[:32].any()
+
+
+def test_named_scopes_and_what_waits_for_them() -> None:
+    assert orchestration(
+        """
+with pl.at(level=pl.Level.CORE_GROUP, name_hint="one") as first:
+    out[:] = a + 1.0
+with pl.at(level=pl.Level.CORE_GROUP, name_hint="two", deps=[first], allow_early_resolve=True,
+           optimizations=[pl.split(pl.SplitMode.UP_DOWN), pl.cross_core_slot(slot_num=4)]):
+    out[:] = a + 2.0
+"""
+    ) == [
+        "o.enter({});", "o.submit(0).in(p0).out(p3).at(5);", "k1 = o.leave();",
+        "o.enter({k1});", "o.submit(1).in(p0).out(p3).at(7);", "k2 = o.leave();",
+    ]  # fmt: skip
+
+
+def test_tasks_are_carried_through_loops_and_branches() -> None:
+    lines = orchestration(
+        """
+last = None
+for i in pl.range(n):
+    if i > 2:
+        out, last = pl.submit(scaled, a, out, deps=[last])
+    else:
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[last]) as last:
+            out[:] = a + 1.0
+with pl.at(level=pl.Level.CORE_GROUP, deps=[last]):
+    out[:] = a + 2.0
+"""
+    )
+    carried = next(line for line in lines if line.startswith("pypto::Tasks n")).split("{")[0].split()[1]
+    assert lines.count(f"o.enter({{{carried}}});") == 3
+
+
+def test_tensors_that_order_no_tasks() -> None:
+    lines = orchestration(
+        """
+t = pl.create_tensor([64, 64], dtype=pl.FP32, manual_dep=True)
+scaled(pl.tensor.no_dep(a), t)
+with pl.at(level=pl.Level.CORE_GROUP, no_dep_args=[a]):
+    pl.store(pl.load(a, [0, 0], [64, 64]) + pl.load(t, [0, 0], [64, 64]), [0, 0], out)
+with pl.at(level=pl.Level.CORE_GROUP):
+    pl.store(pl.load(a, [0, 0], [64, 64]), [0, 0], out)
+"""
+    )
+    text = "\n".join(lines)
+    assert ".in(p0)" in lines[-2], "only the scope that says so"
+    assert text.count(".in(p0)") == 1
+    # Tasks that one call or scope becomes keep their order.
+    assert text.count("o.enter({}, pypto::Orchestrator::Order::serial);") == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("with ⟪, deps=⟦[a]⟧):\n    pass", "deps must be a list of tasks"),
+        ("with ⟪, no_dep_args=⟦[n]⟧):\n    pass", "no_dep_args must be a list of tensors"),
+        ("with ⟪, role=⟦'aic'⟧):\n    pass", "role is not supported"),
+        ("with ⟪, windowize=⟦True⟧):\n    pass", "windowize is not supported"),
+        ("with ⟪, dumps=⟦[a]⟧):\n    pass", "dumps is not supported"),
+        ("with ⟪, optimizations=⟦[1]⟧):\n    pass", "optimizations must be a list of pl.split"),
+        ("with ⟪, allow_early_resolve=⟦1⟧):\n    pass", "must be True or False"),
+        ("with ⟪) as s:\n    out[:] = a + b\nx = ⟦s + 1⟧\nreturn out", "tasks"),
+        ("with pl.spmd(⟦0⟧):\n    pass", "core_num must be 1 or more, got 0"),
+        ("with pl.spmd(2, predicate=(⟦n > 0⟧)):\n    pass", "predicate must be `tensor[i, j] > 0`"),
+        ("with pl.spmd(2, predicate=⟦a[0, 0] > 0⟧):\n    pass", "predicate must be `tensor[i, j] > 0`"),
+        ("for i in pl.spmd(2):\n    t = pl.load(a, [0, 0], [64, 64])\nout[:] = ⟦t⟧", "of a scope that has ended"),
+        ("pl.submit(⟦n⟧, a)", "takes a function under @pl.jit.incore first"),
+        ("x = ⟦pl.spmd(2)⟧", "pl.spmd can only stand in `for i in pl.spmd(...):`"),
+        ("x = ⟦pl.cluster()⟧", "pl.cluster can only stand in `with pl.cluster(...):`"),
+        ("for i in ⟦pl.split_aiv(2, mode=pl.SplitMode.NONE)⟧:\n    pass", "stands outside a scope"),
+        ("with ⟪):\n    for i in pl.split_aiv(2, mode=⟦pl.SplitMode.UP_DOWN⟧):\n        pass",
+         "mode=pl.SplitMode.UP_DOWN is not supported"),
+        ("with ⟪):\n    for i in pl.split_aiv(⟦3⟧, mode=pl.SplitMode.NONE):\n        pass",
+         "a block has two vector cores"),
+        ("with ⟪):\n    t = ⟦pl.aiv_shard(a)⟧", "stands in `for lane in pl.split_aiv"),
+        ("with ⟪):\n    with ⟦pl.spmd(2)⟧:\n        pass", "inside another scope"),
+    ],
+)  # fmt: skip
+def test_mistakes(body: str, message: str) -> None:
+    body = body.replace("⟪", "pl.at(level=pl.Level.CORE_GROUP")
+    marked = unmarked(in_entry(body if "return out" in body else body + "\nreturn out"))
+    with pytest.raises(CompileError) as caught:
+        lowered(marked.text)
+    error = caught.value
+    assert message in error.message
+    assert (error.line, error.column) == (marked.line, marked.column)
