@@ -66,6 +66,10 @@ _REQUIREMENTS = {"block-network": "1"}
 # For tools that only this machine has; their evidence is an input, so a shared cache never serves another machine's bytes.
 _OF_THIS_MACHINE = {"no-remote-exec": "1"}
 
+# Every path of these actions comes from a File, so Bazel may give them others: with --experimental_output_paths=strip, equal
+# actions of different configurations are one.
+_ANY_OUTPUT_FOLDER = {"supports-path-mapping": "1"}
+
 # Isolated from the environment, without site-packages, no bytecode, UTF-8 whatever the locale is.
 _PYTHON_FLAGS = ["-I", "-S", "-B", "-X", "utf8"]
 
@@ -97,7 +101,7 @@ def _import_folder(path):
     root = "" if repository == "_main" else "external/" + repository
     return "/".join([part for part in [root, folder] if part]) or "."
 
-def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], toolchain = None, resource_set = None):
+def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], toolchain = None, resource_set = None, import_roots = False):
     python = ctx.attr._python[ActionPythonInfo]
     start = ctx.actions.args()
     start.add_all(_PYTHON_FLAGS)
@@ -111,6 +115,9 @@ def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], t
         words.use_param_file("@%s", use_always = True)
     protocol = ctx.attr._persistent_workers[BuildSettingInfo].value
     requirements = _REQUIREMENTS | (_OF_THIS_MACHINE if [1 for tool in tools if tool.folder] else {})
+    if not import_roots:
+        # Folders to import from are words, in which Bazel replaces nothing.
+        requirements = requirements | _ANY_OUTPUT_FOLDER
     if protocol != "off":
         requirements = requirements | {"requires-worker-protocol": protocol, "supports-workers": "1"}
     ctx.actions.run(
@@ -187,6 +194,7 @@ def generate(ctx, kernel, generated, request):
         ctx,
         step = ["pypto.build", "generate"],
         arguments = arguments,
+        import_roots = True,
         inputs = [kernel.sources, kernel.native_sources],
         message = "Generating kernel",
         mnemonic = "PyptoGenerate",
@@ -210,6 +218,7 @@ def dump_ir(ctx, kernel, program, parsed, lowered):
         ctx,
         step = [program],
         arguments = arguments,
+        import_roots = True,
         inputs = [kernel.sources, kernel.native_sources, depset([program])],
         message = "Printing the IR of",
         mnemonic = "PyptoIr",
@@ -236,6 +245,7 @@ def check_sources(ctx, own, sources, imports, checked, import_roots = []):
         ctx,
         step = [ctx.file._check_sources],
         arguments = arguments,
+        import_roots = True,
         inputs = [sources, depset([ctx.file._check_sources])],
         message = "Checking kernel sources",
         mnemonic = "PyptoCheckSources",

@@ -2,12 +2,13 @@
 
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@rules_python//python:py_info.bzl", "PyInfo")
-load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "check_sources", "compile_kernel", "describe", "generate", "seal", "select_pto", "verify")
+load("//rules/private:actions.bzl", "STEP_ATTRS", "assemble", "check_sources", "compile_kernel", "generate", "seal", "select_pto", "verify")
 load("//rules/private:identity_settings.bzl", "IDENTITY_ATTRS", "identity_settings")
 load("//rules/private:install.bzl", "install_target")
 load("//rules/private:kernel_source.bzl", "kernel_source")
 load("//rules/private:messages.bzl", "shown_label")
-load("//rules/private:tool_set.bzl", "TOOL_SET_ATTRS", "TOOL_SET_TOOLCHAINS", "select_tools")
+load("//rules/private:tool_set.bzl", "TOOL_SET_ATTRS", "TOOL_SET_TOOLCHAINS", "evidence_of", "select_tools")
+load("//rules/private:toolchain_descriptor.bzl", "DESCRIPTOR_ATTRS", "descriptor_of")
 load("//rules/private/providers:bundle_info.bzl", "PyptoBundleInfo")
 load("//rules/private/providers:kernel_info.bzl", "PyptoKernelInfo")
 load("//rules/private/providers:values.bzl", "BACKEND_TYPES")
@@ -31,7 +32,7 @@ def _pypto_kernel_impl(ctx):
     tools = select_tools(ctx, backend_type, source.execution_mode)
 
     request = ctx.actions.declare_file(name + ".pypto/request.json")
-    descriptor = ctx.actions.declare_file(name + ".pypto/toolchain.json")
+    descriptor = descriptor_of(ctx, tools, settings)
     generated = ctx.actions.declare_directory(name + ".pypto/generated")
     pto = ctx.actions.declare_directory(name + ".pypto/pto")
     assembled = ctx.actions.declare_directory(name + ".pypto/assembled")
@@ -43,7 +44,6 @@ def _pypto_kernel_impl(ctx):
 
     generate(ctx, source, generated, request)
     select_pto(ctx, generated, pto)
-    describe(ctx, tools, settings, descriptor)
     assemble(ctx, tools, generated, descriptor, assembled, toolchain = PTOAS_TOOLCHAIN_TYPE)
     compile_kernel(ctx, tools, generated, assembled, descriptor, ready, toolchain = GCC_TOOLCHAIN_TYPE)
 
@@ -57,7 +57,7 @@ def _pypto_kernel_impl(ctx):
         module = source.module,
         ready = ready,
         request = request,
-        tools = tuple([tool.evidence for _, tool in sorted(tools.items())]),
+        tools = evidence_of(tools),
     )
     seal(ctx, [kernel], descriptor, settings, bundle, digest)
     verify(ctx, bundle, verified)
@@ -96,7 +96,7 @@ def _pypto_kernel_impl(ctx):
 
 _pypto_kernel = rule(
     implementation = _pypto_kernel_impl,
-    attrs = STEP_ATTRS | IDENTITY_ATTRS | TOOL_SET_ATTRS | {
+    attrs = STEP_ATTRS | DESCRIPTOR_ATTRS | IDENTITY_ATTRS | TOOL_SET_ATTRS | {
         "backend_type": attr.string(
             values = [""] + BACKEND_TYPES,
             doc = "The hardware family: `Ascend910B` (A2/A3) or `Ascend950` (A5). Without it the flag `--@pypto//rules:backend_type` " +

@@ -34,10 +34,9 @@ def select_tools(ctx, backend_type, execution_mode):
       A dict of the sets' names in a toolchain descriptor to their Info: `gcc`, `isa`, `ptoas`, and for a device `cann` and
       (where there is one) `gcc_aarch64`.
     """
-    tools = {}
     if execution_mode == "device":
         flag = "--" + shown_label(Label("//rules:execution_mode"))
-        tools["cann"] = _require(
+        _require(
             ctx,
             CANN_TOOLCHAIN_TYPE,
             needed = "CANN (the compiler ccec and ld.lld) to compile {} kernels for the device, ".format(backend_type) +
@@ -48,14 +47,46 @@ def select_tools(ctx, backend_type, execution_mode):
                 "cann.local(path = \"/usr/local/Ascend/ascend-toolkit/latest\")",
                 "or: bazel build {}=sim {}   # builds the same kernel for the simulator".format(flag, shown_label(ctx.label)),
             ],
-        ).cann_info
-    tools["gcc"] = _downloaded(ctx, "gcc", GCC_TOOLCHAIN_TYPE, "a C++ compiler for the orchestration and for kernels in sim mode").gcc_info
-    if execution_mode == "device" and ctx.toolchains[GCC_AARCH64_TOOLCHAIN_TYPE]:
-        tools["gcc_aarch64"] = ctx.toolchains[GCC_AARCH64_TOOLCHAIN_TYPE].gcc_info
-    tools["isa"] = _downloaded(ctx, "pto_isa", PTO_ISA_TOOLCHAIN_TYPE, "the PTO-ISA headers that kernels are compiled against").pto_isa_info
-    tools["ptoas"] = _downloaded(ctx, "ptoas", PTOAS_TOOLCHAIN_TYPE, "the assembler that turns .pto into C++").ptoas_info
+        )
+    _downloaded(ctx, "gcc", GCC_TOOLCHAIN_TYPE, "a C++ compiler for the orchestration and for kernels in sim mode")
+    _downloaded(ctx, "pto_isa", PTO_ISA_TOOLCHAIN_TYPE, "the PTO-ISA headers that kernels are compiled against")
+    _downloaded(ctx, "ptoas", PTOAS_TOOLCHAIN_TYPE, "the assembler that turns .pto into C++")
+    tools = available_tools(ctx, execution_mode)
     _check_versions(ctx, tools)
     return tools
+
+def available_tools(ctx, execution_mode):
+    """The same tools without an error: where one is missing, the result is empty.
+
+    Args:
+      ctx: context of a rule with `TOOL_SET_TOOLCHAINS`.
+      execution_mode: string; `sim` or `device`.
+
+    Returns:
+      A dict as that of `select_tools`, or an empty one.
+    """
+    device = execution_mode == "device"
+    types = [GCC_TOOLCHAIN_TYPE, PTOAS_TOOLCHAIN_TYPE, PTO_ISA_TOOLCHAIN_TYPE] + ([CANN_TOOLCHAIN_TYPE] if device else [])
+    if [1 for toolchain_type in types if not ctx.toolchains[toolchain_type]]:
+        return {}
+    tools = {"cann": ctx.toolchains[CANN_TOOLCHAIN_TYPE].cann_info} if device else {}
+    tools["gcc"] = ctx.toolchains[GCC_TOOLCHAIN_TYPE].gcc_info
+    if device and ctx.toolchains[GCC_AARCH64_TOOLCHAIN_TYPE]:
+        tools["gcc_aarch64"] = ctx.toolchains[GCC_AARCH64_TOOLCHAIN_TYPE].gcc_info
+    tools["isa"] = ctx.toolchains[PTO_ISA_TOOLCHAIN_TYPE].pto_isa_info
+    tools["ptoas"] = ctx.toolchains[PTOAS_TOOLCHAIN_TYPE].ptoas_info
+    return tools
+
+def evidence_of(tools):
+    """The records of tools, in the order of their names.
+
+    Args:
+      tools: dict of name to Info.
+
+    Returns:
+      A tuple of Files.
+    """
+    return tuple([tool.evidence for _, tool in sorted(tools.items())])
 
 def _check_versions(ctx, tools):
     problem = incompatibility(gcc = tools["gcc"].version, isa = tools["isa"].version, ptoas = tools["ptoas"].version)
@@ -74,7 +105,7 @@ def _check_versions(ctx, tools):
     ))
 
 def _downloaded(ctx, name, toolchain_type, purpose):
-    return _require(
+    _require(
         ctx,
         toolchain_type,
         needed = purpose,
@@ -86,8 +117,7 @@ def _downloaded(ctx, name, toolchain_type, purpose):
     )
 
 def _require(ctx, toolchain_type, needed, found, paste):
-    toolchain = ctx.toolchains[toolchain_type]
-    if not toolchain:
+    if not ctx.toolchains[toolchain_type]:
         fail(four_part_message(
             problem = "{} cannot be built.".format(shown_label(ctx.label)),
             needed = needed,
@@ -95,4 +125,3 @@ def _require(ctx, toolchain_type, needed, found, paste):
             found = found,
             paste = paste + ["bazel run {}   # explains what is set up".format(shown_label(Label("//toolchains:doctor")))],
         ))
-    return toolchain

@@ -101,7 +101,6 @@ def test_actions_are_closed(checkout: Workspace) -> None:
         "PyptoAssemble",
         "PyptoCheckSources",
         "PyptoCompile",
-        "PyptoDescribe",
         "PyptoGenerate",
         "PyptoSeal",
         "PyptoSelect",
@@ -113,6 +112,27 @@ def test_actions_are_closed(checkout: Workspace) -> None:
         requirements = {entry["key"]: entry.get("value", "") for entry in action["executionInfo"]}
         assert "block-network" in requirements
         assert not [word for word in action["arguments"] if word.startswith("/") or "=/" in word or str(ROOT) in word]
+
+
+def test_output_folders_may_be_mapped(checkout: Workspace) -> None:
+    """With path mapping the actions behind the front end name no configuration, so those of two configurations are one."""
+    command = {}
+    for mode in ("fastbuild", "opt"):
+        listed = checkout.run(
+            "aquery",
+            "--experimental_output_paths=strip",
+            f"--compilation_mode={mode}",
+            "--output=jsonproto",
+            "mnemonic('Pypto(Assemble|Compile|Describe|Seal)', deps(//kernels:add_a2a3))",
+            stdout_only=True,
+        ).succeeded()
+        actions = json.loads(listed.output)["actions"]
+        command[mode] = {action["mnemonic"]: action["arguments"] for action in actions}
+        for arguments in command[mode].values():
+            folders = {word.split("/")[1] for word in arguments if word.startswith("bazel-out/")}
+            assert folders == {"cfg"}
+    assert sorted(command["opt"]) == ["PyptoAssemble", "PyptoCompile", "PyptoDescribe", "PyptoSeal"]
+    assert command["fastbuild"] == command["opt"]
 
 
 def test_output_groups(checkout: Workspace) -> None:

@@ -26,7 +26,6 @@ _STEPS = {
     "PyptoAssemble": ["pypto.build", "assemble"],
     "PyptoCheckSources": ["rules/private/check_sources.py"],
     "PyptoCompile": ["pypto.build", "compile"],
-    "PyptoDescribe": ["pypto.toolchain", "describe"],
     "PyptoGenerate": ["pypto.build", "generate"],
     "PyptoSeal": ["pypto.build", "seal"],
     "PyptoSelect": ["rules/private/select_pto.py"],
@@ -42,8 +41,9 @@ def _after(argv, option):
 def _steps_test_impl(ctx):
     env = analysistest.begin(ctx)
     actions = _actions(env)
-    asserts.equals(env, sorted(_STEPS), sorted(actions))
-    for mnemonic, step in _STEPS.items():
+    steps = {"PyptoDescribe": ["pypto.toolchain", "describe"]} if "PyptoDescribe" in actions else _STEPS
+    asserts.equals(env, sorted(steps), sorted(actions))
+    for mnemonic, step in steps.items():
         argv = actions[mnemonic].argv
         asserts.equals(env, ["-I", "-S", "-B", "-X", "utf8", "rules/private/step.py"] + step, argv[1:7 + len(step)])
         asserts.equals(env, _ENVIRONMENT, actions[mnemonic].env)
@@ -95,6 +95,9 @@ def _outputs_test_impl(ctx):
     digest = target[PyptoBundleInfo].digests["Ascend910B"]
     asserts.equals(env, _PACKAGE + "/kernel_under_test.bundle.digest", digest.short_path)
     asserts.equals(env, [digest, kernel.request, kernel.descriptor], target[OutputGroupInfo].manifest.to_list())
+
+    # One for all kernels of a configuration.
+    asserts.equals(env, "rules/private/toolchain.json", kernel.descriptor.short_path)
     return analysistest.end(env)
 
 def _identity_test_impl(ctx):
@@ -103,7 +106,12 @@ def _identity_test_impl(ctx):
     asserts.equals(env, ["content"], _after(seal, "--cache-identity"))
     asserts.equals(env, ["1"], _after(seal, "--cache-strict"))
     asserts.equals(env, ["release-7"], _after(seal, "--cache-epoch"))
+    return analysistest.end(env)
+
+def _descriptor_test_impl(ctx):
+    env = analysistest.begin(ctx)
     describe = _actions(env)["PyptoDescribe"].argv
+    asserts.equals(env, ["tests/bazel/rules/fake/gcc"], _after(describe, "--gcc"))
     asserts.equals(env, ["content"], _after(describe, "--cache-identity"))
     asserts.equals(env, ["1"], _after(describe, "--cache-strict"))
     return analysistest.end(env)
@@ -133,11 +141,13 @@ _generate_test = analysistest.make(_generate_test_impl, config_settings = _WITH_
 _tools_test = analysistest.make(_tools_test_impl, config_settings = _WITH_FAKE_TOOLS)
 _outputs_test = analysistest.make(_outputs_test_impl, config_settings = _WITH_FAKE_TOOLS)
 _bundle_test = analysistest.make(_bundle_test_impl, config_settings = _WITH_FAKE_TOOLS)
-_identity_test = analysistest.make(_identity_test_impl, config_settings = _WITH_FAKE_TOOLS | {
+_WITH_SETTINGS = _WITH_FAKE_TOOLS | {
     str(Label("//rules:cache_epoch")): "release-7",
     str(Label("//rules:cache_identity")): "content",
     str(Label("//rules:cache_strict")): True,
-})
+}
+_descriptor_test = analysistest.make(_descriptor_test_impl, config_settings = _WITH_SETTINGS)
+_identity_test = analysistest.make(_identity_test_impl, config_settings = _WITH_SETTINGS)
 
 def _fake_tool_set(name, tool_set, rule, version):
     rule(
@@ -195,16 +205,23 @@ def actions_test_suite(name):
     )
     cases = {
         "bundle_test": _bundle_test,
+        "descriptor_steps_test": _steps_test,
+        "descriptor_test": _descriptor_test,
         "generate_test": _generate_test,
         "identity_test": _identity_test,
         "outputs_test": _outputs_test,
         "steps_test": _steps_test,
         "tools_test": _tools_test,
     }
+    targets = {
+        "bundle_test": "two_families",
+        "descriptor_steps_test": "//rules/private:toolchain_descriptor",
+        "descriptor_test": "//rules/private:toolchain_descriptor",
+    }
     for case, test in cases.items():
         test(
             name = case,
             size = "small",
-            target_under_test = "two_families" if case == "bundle_test" else "kernel_under_test",
+            target_under_test = targets.get(case, "kernel_under_test"),
         )
     native.test_suite(name = name, tests = cases.keys())
