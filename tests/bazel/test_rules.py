@@ -115,7 +115,7 @@ def test_actions_are_closed(checkout: Workspace) -> None:
 
 
 def test_output_folders_may_be_mapped(checkout: Workspace) -> None:
-    """With path mapping the actions behind the front end name no configuration, so those of two configurations are one."""
+    """With path mapping the actions behind the front end name no configuration: those of two configurations are one."""
     command = {}
     for mode in ("fastbuild", "opt"):
         listed = checkout.run(

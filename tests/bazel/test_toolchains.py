@@ -150,7 +150,8 @@ def test_info_files_of_a_toolkit(project: Project, cann: Path, tmp_path: Path) -
     info.write_text("version=8.9.9\n")
     project.use(cann=f'local(path = "{toolkit}")')
     project.workspace.build(DEVICE, "--output_groups=manifest", "//:a2a3")
-    made = project.workspace.output("").parents[1].glob("*/bin/external/*/rules/private/toolchain.json")  # of every configuration
+    outputs = project.workspace.output("").parents[1]  # of every configuration
+    made = outputs.glob("*/bin/external/*/rules/private/toolchain.json")
     versions = {json.loads(path.read_bytes())["sets"].get("cann", {}).get("version") for path in made}
     assert "8.9.9" in versions
     info.write_text("package_name=Ascend\n")
