@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pypto.ir.nodes import Block, Op, Program
-from pypto.ir.reference.tiles import TILES, converted
+from pypto.ir.reference.tiles import TILES, chosen, compared, converted, wrapped
 from pypto.ir.types import ScalarType, TensorType, TileType
 
 _SCALARS: dict[str, Callable[..., Any]] = {
@@ -107,6 +107,8 @@ class _Run:
             return []
         if op.name == "func.call":
             callee = self.program.functions[op.attrs["callee"]]
+            if callee.extern is not None:
+                raise NoReference(f"{callee.name} is hand-written C++, which has no NumPy reference")
             self.block(callee.body, {id(p.value): v for p, v in zip(callee.params, operands, strict=True)})
             return []
         if op.name == "scf.return":
@@ -183,7 +185,7 @@ class _Run:
         if name == "cast":
             type = op.result.type
             assert isinstance(type, (TileType, TensorType))
-            return converted(operands[0], type.dtype)
+            return converted(operands[0], type.dtype, op.attrs.get("mode", "round"))
         if name in ("matmul", "matmul_acc"):
             left, right = operands[-2:]
             if op.attrs.get("a_trans"):
@@ -191,9 +193,14 @@ class _Run:
             if op.attrs.get("b_trans"):
                 right = np.swapaxes(right, -1, -2)
             return operands[0] + left @ right if name == "matmul_acc" else left @ right
+        if name in ("cmp", "cmps"):
+            return compared(op.attrs["pred"], *operands)
+        if name in ("sel", "sels"):
+            return chosen(op.attrs["mask"], *operands)
         if name not in TILES:
             raise _no_reference(op)
-        return TILES[name](*operands)
+        made, type = TILES[name](*operands), op.result.type
+        return wrapped(made, type.dtype) if isinstance(type, (TileType, TensorType)) else made
 
 
 def _no_reference(op: Op) -> NoReference:
