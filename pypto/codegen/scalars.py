@@ -67,8 +67,18 @@ _INFIX = {
     "ge": ">=",
     "and": "&&",
     "or": "||",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
 }
-_CALLS = {"floordiv": "pypto::floordiv", "mod": "pypto::mod", "min": "pypto::minimum", "max": "pypto::maximum"}
+_CALLS = {
+    "floordiv": "pypto::floordiv",
+    "mod": "pypto::mod",
+    "min": "pypto::minimum",
+    "max": "pypto::maximum",
+    "shl": "pypto::shift_left",
+    "shr": "pypto::shift_right",
+}
 
 
 def from_op(op: Op, args: tuple[Expr, ...]) -> Expr:

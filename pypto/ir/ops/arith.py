@@ -65,7 +65,7 @@ _scalar_op("constant", (), _asked, (Attr("value", (bool, int, float)),))
 for _name in ("add", "sub", "mul", "min", "max"):
     _scalar_op(_name, (_A, _B), _number)
 _scalar_op("div", (_A, _B), _real)
-for _name in ("floordiv", "mod"):
+for _name in ("floordiv", "mod", "bitand", "bitor", "bitxor", "shl", "shr"):
     _scalar_op(_name, (_A, _B), _whole)
 _scalar_op("neg", (_A,), _number)
 _scalar_op("cmp", (_A, _B), _compare, (Attr("pred", str, choices=PREDICATES),))

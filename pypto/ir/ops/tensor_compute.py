@@ -33,6 +33,8 @@ register(
         (
             Attr("tile", str),
             Attr("mode", str, required=False),
+            Attr("pred", str, required=False),
+            Attr("mask", str, required=False),
             Attr("a_trans", bool, required=False),
             Attr("b_trans", bool, required=False),
         ),

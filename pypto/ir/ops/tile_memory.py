@@ -6,7 +6,7 @@ from pypto.ir.nodes import CoreType
 from pypto.ir.ops.lowering import Template
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
 from pypto.ir.ops.tensor import READ_AS
-from pypto.ir.types import FP16, FP32, INT8, INT16, INT32, MemorySpace, ScalarType, TileType, Type, Valid
+from pypto.ir.types import BF16, FP16, FP32, MemorySpace, ScalarType, TileType, Type, Valid
 from pypto.ir.values import constant_of, same_value, simplified
 
 _VEC = (MemorySpace.Vec,)
@@ -41,9 +41,9 @@ def _full(call: Call) -> tuple[Type, ...]:
 
 
 def assert_scalar_fits(call: Call, tile: TileType, index: int) -> None:
-    """A scalar beside a tile has the tile's element type, or is FP32 beside FP16."""
+    """A scalar beside a tile has the tile's element type, or is FP32 beside FP16 or BF16."""
     dtype = call.scalar(index)
-    if dtype != tile.dtype and not (tile.dtype == FP16 and dtype == FP32):
+    if dtype != tile.dtype and not (tile.dtype in (FP16, BF16) and dtype == FP32):
         raise call.error(f"the scalar is {dtype}, but the tile's elements are {tile.dtype}; use pl.cast or pl.const")
 
 
@@ -171,7 +171,6 @@ _OFFSETS = Operand("offsets", Kind.INDEX, variadic=True)
 _TENSOR = Operand("tensor", Kind.TENSOR)
 _ANY_TILE = Operand("tile", Kind.TILE)
 _VEC_TILE = Operand("tile", Kind.TILE, memory=_VEC)
-_NUMBERS = (FP32, FP16, INT32, INT16, INT8)
 
 _PLACE = (_VEC_TILE, Operand("row", Kind.INDEX), Operand("col", Kind.INDEX))
 
@@ -192,7 +191,7 @@ register(
 register(
     OpDef(
         "tile.full",
-        (Operand("value", Kind.SCALAR, dtypes=_NUMBERS),),
+        (Operand("value", Kind.SCALAR),),
         _full,
         core=CoreType.AIV,
         result_memory=MemorySpace.Vec,

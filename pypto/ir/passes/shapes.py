@@ -5,21 +5,20 @@ from __future__ import annotations
 import enum
 
 from pypto.ir.nodes import Op, Value
+from pypto.ir.ops.registry import all_definitions
 from pypto.ir.types import TensorType
 
-# Element by element; each result element needs the same element of the operands only.
-ELEMENTWISE = frozenset(
-    {
-        *("add", "sub", "mul", "div", "maximum", "minimum", "fmod", "rem", "part_add", "part_mul", "part_max"),
-        *("adds", "subs", "muls", "divs", "rdivs", "maximums", "minimums", "fmods", "rems", "part_min", "full"),
-        *("exp", "log", "sqrt", "rsqrt", "recip", "neg", "abs", "relu", "sin", "cos", "cast", "move", "lrelu"),
-        *("and", "or", "xor", "not", "shl", "shr", "ands", "ors", "xors", "shls", "shrs", "cmp", "cmps"),
-        *("and_", "or_", "not_"),
-    }
-)
 ROW_REDUCTIONS = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum", "row_prod": "mul"}
 COLUMN_REDUCTIONS = {"col_sum": "add", "col_max": "maximum", "col_min": "minimum", "col_prod": "mul"}
 ROW_LOCAL_REDUCTIONS = frozenset({*ROW_REDUCTIONS, "row_argmax", "row_argmin"})
+
+
+def is_elementwise(name: str) -> bool:
+    """Whether each element of what ``tile.<name>`` makes needs the same element of the operands only."""
+    found = all_definitions().get(f"tile.{name}")
+    if found is None or name.startswith(("row_expand", "col_expand")):
+        return False
+    return found.pointwise or name in ("full", "move")
 
 
 class Role(enum.Enum):
@@ -33,7 +32,7 @@ class Role(enum.Enum):
 
 def role(name: str, index: int) -> Role | None:
     """The role of a tensor operand of ``tile.<name>``; ``None`` when it is not computed row by row."""
-    if name in ELEMENTWISE:
+    if is_elementwise(name):
         return Role.BLOCK
     if name in ROW_LOCAL_REDUCTIONS:
         return Role.ROWS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pypto.ir.nodes import Value
+from pypto.ir.ops.arith import PREDICATES
 from pypto.ir.types import DType, MemorySpace
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
@@ -74,3 +75,14 @@ def flag_argument(frame: Frame, bound: Bound, name: str) -> bool:
         )
     flag: bool = bound[name]
     return flag
+
+
+def predicate(frame: Frame, bound: Bound) -> str:
+    """The comparison that ``cmp_type`` names: a number or a name of :data:`~pypto.ir.ops.arith.PREDICATES`."""
+    model, place = bound["cmp_type"], bound.place("cmp_type")
+    if isinstance(model, str) and model.lower() in PREDICATES:
+        return model.lower()
+    if isinstance(model, int) and not isinstance(model, bool) and 0 <= model < len(PREDICATES):
+        return PREDICATES[model]
+    known = ", ".join(f"{number} ({name})" for number, name in enumerate(PREDICATES))
+    raise frame.error(f"{bound.label}: cmp_type must be one of {known}, not {describe(model)}", place)

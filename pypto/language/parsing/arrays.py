@@ -13,12 +13,14 @@ from pypto.ir.errors import IRError
 from pypto.ir.nodes import Value
 from pypto.ir.ops.registry import all_definitions, definition
 from pypto.ir.ops.tile_matrix import PRODUCTS
-from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, ELEMENTWISE, ROW_LOCAL_REDUCTIONS
-from pypto.ir.types import FP16, FP32, DType, TensorType, TileType
+from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, ROW_LOCAL_REDUCTIONS, is_elementwise
+from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, TensorType, TileType
 from pypto.ir.values import same_value, simplified
 from pypto.language.errors import CompileError, TileCodeError
+from pypto.language.parsing.arguments import predicate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor
+from pypto.language.parsing.operators import COMMUTATIVE, EXCHANGED, EXPANDED, WITH_SCALAR
 
 if TYPE_CHECKING:
     from pypto.language.parsing.binding import Bound
@@ -58,7 +60,7 @@ def apply(
     return frame.op("tensor.apply", operands, node, (TensorType(dims, dtype),), tile=name, **attrs).result
 
 
-def result_dtype(frame: Frame, name: str, operands: Sequence[Value], node: ast.AST) -> DType:
+def result_dtype(frame: Frame, name: str, operands: Sequence[Value], node: ast.AST, **attrs: Any) -> DType:
     """The element type that an operation on tiles would give for these element types.
 
     Raises:
@@ -77,51 +79,60 @@ def result_dtype(frame: Frame, name: str, operands: Sequence[Value], node: ast.A
             Value(value.name, TileType(shape, type.dtype, None, shape)) if isinstance(type, TensorType) else value
         )
     with frame.at(node):
-        (found,) = known.check_call(samples, {})
+        (found,) = known.check_call(samples, attrs)
     if not isinstance(found, TileType):
         raise IRError(f"{name} gives no tile")
     return found.dtype
 
 
-def elementwise(frame: Frame, name: str, operands: Sequence[Value], label: str, node: ast.AST) -> Value:
-    """Element by element; tensors have one shape, scalars stand beside each element."""
+def elementwise(frame: Frame, name: str, operands: Sequence[Value], label: str, node: ast.AST, **attrs: Any) -> Value:
+    """Element by element; columns and rows are repeated, scalars stand beside each element."""
     tensors = [v for v in operands if is_tensor(v)]
     shapes = [shape_of(frame, v, node) for v in tensors]
+    if len(tensors) == len(operands) == 2 and not _same(shapes[0], shapes[1]):
+        expanded = _expanded(frame, name, operands[0], operands[1], node)
+        if isinstance(expanded, Value):
+            return expanded
+        operands = expanded
+        shapes = [shape_of(frame, v, node) for v in operands]
     for shape in shapes[1:]:
         if not _same(shape, shapes[0]):
-            hint = ""
-            first, other = _rows(shapes[0]), _rows(shape)
-            if _same(other, (*first[:-1], 1)):
-                hint = "; to combine each row with a column use pl.row_expand_*"
-            elif _same(other, (1, first[-1])):
-                hint = "; to combine each column with a row use pl.col_expand_*"
-            raise frame.error(
-                f"{label}: needs tensors of one shape, got {_text(shapes[0])} and {_text(shape)}{hint}", node
-            )
-    return apply(frame, name, operands, shapes[0], result_dtype(frame, name, operands, node), node)
+            raise frame.error(f"{label}: needs tensors of one shape, got {_text(shapes[0])} and {_text(shape)}", node)
+    dtype = result_dtype(frame, name, operands, node, **attrs)
+    return apply(frame, name, operands, shapes[0], dtype, node, **attrs)
+
+
+def _expanded(frame: Frame, name: str, a: Value, b: Value, node: ast.AST) -> Value | tuple[Value, Value]:
+    """The operation with a column or row beside a tensor, or both sides with the column or row repeated."""
+    for large, small in ((a, b), (b, a)):
+        shape, other = shape_of(frame, large, node), shape_of(frame, small, node)
+        if _same(other, (*shape[:-1], 1)) and len(shape) > 1:
+            axis = "row"
+        elif _same(_rows(other), (1, shape[-1])):
+            axis = "col"
+        else:
+            continue
+        if name in EXPANDED and (small is b or name in COMMUTATIVE):
+            expansion = f"{axis}_expand_{EXPANDED[name]}"
+            dtype = result_dtype(frame, expansion, [large, small], node)
+            return apply(frame, expansion, [large, small], shape, dtype, node)
+        dtype = result_dtype(frame, f"{axis}_expand", [large, small], node)
+        repeated = apply(frame, f"{axis}_expand", [large, small], shape, dtype, node)
+        return (large, repeated) if small is b else (repeated, large)
+    return a, b
 
 
 def _scalar(frame: Frame, model: Model, tensor: Value, node: ast.AST) -> Value:
     dtype = tensor.type.dtype if isinstance(tensor.type, TensorType) else FP32
-    if is_scalar(model) and (model.type.dtype == dtype or (dtype == FP16 and model.type.dtype == FP32)):
+    if is_scalar(model) and (model.type.dtype == dtype or (dtype in (FP16, BF16) and model.type.dtype == FP32)):
         value: Value = model
         return value
-    if isinstance(model, bool):
+    if isinstance(model, bool) and dtype != BOOL:
         raise frame.error(f"a scalar beside a tensor must be a number, not {model}", node)
     return frame.scalar(model, dtype, node, "a scalar beside a tensor")
 
 
-_WITH_SCALAR = {
-    "add": "adds",
-    "sub": "subs",
-    "mul": "muls",
-    "div": "divs",
-    "maximum": "maximums",
-    "minimum": "minimums",
-}
-
-
-def binary(frame: Frame, sign: str, left: Model, right: Model, label: str, node: ast.AST) -> Value:
+def binary(frame: Frame, sign: str, left: Model, right: Model, label: str, node: ast.AST, **attrs: Any) -> Value:
     """An element-wise operation with at least one tensor."""
     for model in (left, right):
         if is_tensor(model):
@@ -129,20 +140,25 @@ def binary(frame: Frame, sign: str, left: Model, right: Model, label: str, node:
         elif not (is_number(model) or is_scalar(model)):
             raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
     if is_tensor(left) and is_tensor(right):
-        return elementwise(frame, sign, [left, right], label, node)
-    if sign not in _WITH_SCALAR:
+        return elementwise(frame, sign, [left, right], label, node, **attrs)
+    if sign not in WITH_SCALAR:
         raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
     tensor, other = (left, right) if is_tensor(left) else (right, left)
     scalar = _scalar(frame, other, tensor, node)
     if tensor is right and sign == "sub":
-        return elementwise(frame, "adds", [negated(frame, tensor, node), scalar], label, node)
-    name = "rdivs" if tensor is right and sign == "div" else _WITH_SCALAR[sign]
-    return elementwise(frame, name, [tensor, scalar], label, node)
+        negated = elementwise(frame, "neg", [tensor], label, node)
+        return elementwise(frame, "adds", [negated, scalar], label, node)
+    if tensor is right and sign == "cmp":
+        attrs = {"pred": EXCHANGED[attrs["pred"]]}
+    elif tensor is right and sign != "div" and sign not in COMMUTATIVE:
+        return elementwise(frame, sign, [_filled(frame, scalar, tensor, node), tensor], label, node, **attrs)
+    name = "rdivs" if tensor is right and sign == "div" else WITH_SCALAR[sign]
+    return elementwise(frame, name, [tensor, scalar], label, node, **attrs)
 
 
-def negated(frame: Frame, tensor: Value, node: ast.AST) -> Value:
-    """``-tensor``."""
-    return elementwise(frame, "neg", [tensor], "-", node)
+def _filled(frame: Frame, scalar: Value, like: Value, node: ast.AST) -> Value:
+    dtype = like.type.dtype if isinstance(like.type, TensorType) else FP32
+    return apply(frame, "full", [scalar], shape_of(frame, like, node), dtype, node)
 
 
 def assign(
@@ -177,7 +193,7 @@ def call(frame: Frame, name: str, bound: Bound) -> Model:
     if handler is not None:
         return handler(frame, bound)
     if f"tile.{name}" in all_definitions():
-        if name in ELEMENTWISE:
+        if is_elementwise(name):
             return _elementwise_call(frame, name, bound)
         if name in ROW_LOCAL_REDUCTIONS or name in COLUMN_REDUCTIONS:
             return _reduction(frame, name, bound)
@@ -203,16 +219,18 @@ def _tensor(frame: Frame, bound: Bound, name: str) -> Value:
 _SCRATCH = ("tmp", "tmp_tile", "high_precision")
 
 
-def _elementwise_call(frame: Frame, name: str, bound: Bound) -> Value:
+def _elementwise_call(frame: Frame, name: str, bound: Bound, **attrs: Any) -> Value:
     operands: list[Value] = []
+    tensor: Value | None = None
     for parameter, model in bound.models.items():
         if parameter in _SCRATCH:
             continue
-        if operands and (is_number(model) or is_scalar(model)):
-            operands.append(_scalar(frame, model, operands[0], bound.place(parameter)))
+        if tensor is not None and (is_number(model) or is_scalar(model)):
+            operands.append(_scalar(frame, model, tensor, bound.place(parameter)))
         else:
-            operands.append(_tensor(frame, bound, parameter))
-    return elementwise(frame, name, operands, bound.label, bound.node)
+            tensor = _tensor(frame, bound, parameter)
+            operands.append(tensor)
+    return elementwise(frame, name, operands, bound.label, bound.node, **attrs)
 
 
 def _reduction(frame: Frame, name: str, bound: Bound) -> Value:
@@ -243,6 +261,22 @@ def _expansion(frame: Frame, name: str, bound: Bound) -> Value:
 
 def _binary_call(sign: str) -> Callable[[Frame, Bound], Model]:
     return lambda frame, bound: binary(frame, sign, bound["lhs"], bound["rhs"], bound.label, bound.node)
+
+
+def _comparison(frame: Frame, bound: Bound) -> Model:
+    pred = predicate(frame, bound)
+    return binary(frame, "cmp", bound["lhs"], bound["rhs"], bound.label, bound.node, pred=pred)
+
+
+def _selection(frame: Frame, bound: Bound) -> Model:
+    names = ("src", "scalar") if "scalar" in bound.models else ("lhs", "rhs")
+    mask, first = _tensor(frame, bound, "mask"), _tensor(frame, bound, names[0])
+    other = bound[names[1]]
+    if is_tensor(other):
+        operands, name = [mask, first, _tensor(frame, bound, names[1])], "sel"
+    else:
+        operands, name = [mask, first, _scalar(frame, other, first, bound.place(names[1]))], "sels"
+    return elementwise(frame, name, operands, bound.label, bound.node, mask="elements")
 
 
 def _cast(frame: Frame, bound: Bound) -> Model:
@@ -324,8 +358,7 @@ def _full(frame: Frame, bound: Bound) -> Model:
 def _expands(frame: Frame, bound: Bound) -> Model:
     target = _tensor(frame, bound, "target")
     value = _scalar(frame, bound["scalar"], target, bound.place("scalar"))
-    dtype = target.type.dtype if isinstance(target.type, TensorType) else FP32
-    return apply(frame, "full", [value], shape_of(frame, target, bound.node), dtype, bound.node)
+    return _filled(frame, value, target, bound.node)
 
 
 def _store(frame: Frame, bound: Bound) -> Model:
@@ -381,7 +414,13 @@ def _concat(frame: Frame, bound: Bound) -> Model:
 
 
 _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
-    **{sign: _binary_call(sign) for sign in _WITH_SCALAR},
+    **{sign: _binary_call(sign) for sign in WITH_SCALAR if sign != "cmp"},
+    "cmp": _comparison,
+    "cmps": _comparison,
+    "sel": _selection,
+    "sels": _selection,
+    "max": _binary_call("maximum"),
+    "min": _binary_call("minimum"),
     "cast": _cast,
     "matmul": _matmul,
     "batch_matmul": _matmul,
@@ -395,6 +434,4 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "reshape": reshape,
 }
 # Operations that mean the same everywhere, so that they are not looked up here.
-SHARED = frozenset(
-    {"slice", "tensor.dim", "min", "max", "const", "static_assert", "cond", "create_tensor", "neg", "read"}
-)
+SHARED = frozenset({"slice", "tensor.dim", "const", "static_assert", "cond", "create_tensor", "neg", "read"})

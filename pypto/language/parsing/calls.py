@@ -8,8 +8,8 @@ from typing import Any
 
 from pypto.ir.nodes import Value
 from pypto.ir.ops.elementwise import CAST_MODES
-from pypto.ir.ops.registry import all_definitions
-from pypto.ir.types import BOOL, DynDim, MemorySpace, ScalarType, TileType
+from pypto.ir.ops.registry import Kind, all_definitions, definition
+from pypto.ir.types import BOOL, INT8, UINT8, DynDim, MemorySpace, ScalarType, TileType
 from pypto.language.parsing import (
     arrays,
     block_calls,
@@ -21,9 +21,9 @@ from pypto.language.parsing import (
     matrix_calls,
     memory_calls,
 )
-from pypto.language.parsing.arguments import dtype_argument
+from pypto.language.parsing.arguments import dtype_argument, predicate
 from pypto.language.parsing.binding import Bound, bind
-from pypto.language.parsing.elementwise import apply_binary, binary_tiles, fold, negate, scalar_operand
+from pypto.language.parsing.elementwise import apply_binary, binary_tiles, compared, fold, negate, scalar_operand
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
     Model,
@@ -33,6 +33,7 @@ from pypto.language.parsing.model import (
     is_tensor,
     is_tile,
 )
+from pypto.language.parsing.operators import SYMBOLS, WITH_SCALAR
 from pypto.language.stubs import Operation
 
 
@@ -83,36 +84,64 @@ _NOT_YET: dict[str, Any] = {
     "manual_dep": False,
     "init_value": None,
 }
-_HAVE = memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS
+# What is simulated computes as precisely as the result can hold.
+_PRECISE = frozenset((name, "high_precision") for name in ("div", "log", "rsqrt", "recip"))
+_HAVE = _PRECISE | memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS
 _SCRATCH = frozenset({"tmp", "tmp_tile"})
 
 
-def _tile_operation(frame: Frame, name: str, bound: Bound) -> Value:
-    """Tiles first, then at most one scalar; scratch tiles are not needed here."""
+def _tile_operation(frame: Frame, name: str, bound: Bound, **attrs: Any) -> Value:
+    """The operation's operands in order; scratch tiles are not needed here."""
+    models = [(p, m) for p, m in bound.models.items() if p not in _SCRATCH and p not in _NOT_YET]
     operands: list[Value] = []
-    for parameter, model in bound.models.items():
-        if parameter in _SCRATCH or parameter in _NOT_YET:
-            continue
+    tile: Value | None = None
+    for operand, (parameter, model) in zip(definition(f"tile.{name}").operands, models, strict=False):
         place = bound.place(parameter)
-        if operands and (is_number(model) or is_scalar(model)):
-            if not name.endswith("s") or name == "abs":
+        number = is_number(model) or is_scalar(model)
+        if operand.kind is not Kind.SCALAR:
+            if number:
                 raise frame.error(f"{bound.label}: {parameter} must be a tile, not {describe(model)}", place)
-            operands.append(scalar_operand(frame, model, operands[0], place))
+            tile = frame.tile(model, place, f"{bound.label}: {parameter}")
+            operands.append(tile)
+        elif not number or tile is None:
+            raise frame.error(f"{bound.label}: {parameter} must be a scalar, not {describe(model)}", place)
         else:
-            operands.append(frame.tile(model, place, f"{bound.label}: {parameter}"))
-    return frame.op(f"tile.{name}", operands, bound.node).result
+            operands.append(scalar_operand(frame, model, tile, place))
+    return frame.op(f"tile.{name}", operands, bound.node, **attrs).result
 
 
 def _binary(sign: str) -> Handler:
     def handler(frame: Frame, bound: Bound) -> Model:
         left, right = bound["lhs"], bound["rhs"]
-        if sign in ("maximum", "minimum"):
+        if sign not in SYMBOLS:
             if not any(is_tile(m) or is_tensor(m) for m in (left, right)):
-                raise frame.error(f"{bound.label} takes tiles; for scalars use pl.{sign[:3]}", bound.node)
+                advice = f"; for scalars use pl.{sign[:3]}" if sign in ("maximum", "minimum") else ""
+                raise frame.error(f"{bound.label} takes tiles{advice}", bound.node)
             return binary_tiles(frame, sign, left, right, bound.node)
         return apply_binary(frame, sign, left, right, bound.node)
 
     return handler
+
+
+def _compare(frame: Frame, bound: Bound) -> Model:
+    if not any(is_tile(m) or is_tensor(m) for m in (bound["lhs"], bound["rhs"])):
+        raise frame.error(f"{bound.label} takes tiles; scalars are compared with operators", bound.node)
+    return compared(frame, predicate(frame, bound), bound["lhs"], bound["rhs"], bound.node)
+
+
+def _select(frame: Frame, bound: Bound) -> Model:
+    """A choice by a mask with numbers or, in whole numbers of 8 bits that are fewer, bits."""
+    frame.need_core(bound.label, bound.node)
+    names = ("src", "scalar") if "scalar" in bound.models else ("lhs", "rhs")
+    mask, first = (frame.tile(bound[n], bound.place(n), f"{bound.label}: {n}") for n in ("mask", names[0]))
+    packed = tile_type(mask).dtype in (INT8, UINT8) and tile_type(mask).shape != tile_type(first).shape
+    attrs: dict[str, Any] = {"mask": "bits" if packed else "elements"}
+    other, place = bound[names[1]], bound.place(names[1])
+    if is_number(other) or is_scalar(other):
+        operands, name = [mask, first, scalar_operand(frame, other, first, place)], "tile.sels"
+    else:
+        operands, name = [mask, first, frame.tile(other, place, f"{bound.label}: {names[1]}")], "tile.sel"
+    return frame.op(name, operands, bound.node, **attrs).result
 
 
 def _extreme(sign: str) -> Handler:
@@ -123,9 +152,7 @@ def _extreme(sign: str) -> Handler:
         if is_number(left) and is_number(right):
             return fold(frame, sign, left, right, bound.node)
         if any(is_tile(m) or is_tensor(m) for m in (left, right)):
-            raise frame.error(
-                f"{bound.label} takes scalars; for tiles use pl.{sign}imum, pl.row_{sign} or pl.col_{sign}", bound.node
-            )
+            return binary_tiles(frame, f"{sign}imum", left, right, bound.node)
         return apply_binary(frame, sign, left, right, bound.node)
 
     return handler
@@ -178,9 +205,13 @@ _HANDLERS: dict[str, Handler] = {
     **filling_calls.HANDLERS,
     **index_calls.HANDLERS,
     **matrix_calls.HANDLERS,
-    **block_calls.HANDLERS,
     **host_calls.HANDLERS,
-    **{sign: _binary(sign) for sign in ("add", "sub", "mul", "div", "maximum", "minimum")},
+    **block_calls.HANDLERS,
+    **{sign: _binary(sign) for sign in WITH_SCALAR if sign != "cmp"},
+    "cmp": _compare,
+    "cmps": _compare,
+    "sel": _select,
+    "sels": _select,
     "min": _extreme("min"),
     "max": _extreme("max"),
     "neg": _neg,

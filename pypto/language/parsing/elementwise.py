@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import BOOL, FP16, FP32, DynDim
+from pypto.ir.types import BF16, BOOL, FP16, FP32, DynDim, MemorySpace, TileType
 from pypto.language.parsing import arrays
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor, is_tile
-
-_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "min": min,
-    "max": max,
-}
-_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%"}
-# With a scalar on the right; add, mul, maximum and minimum do not mind the side.
-_WITH_SCALAR = {
-    "add": "tile.adds",
-    "sub": "tile.subs",
-    "mul": "tile.muls",
-    "div": "tile.divs",
-    "maximum": "tile.maximums",
-    "minimum": "tile.minimums",
-}
+from pypto.language.parsing.operators import COMMUTATIVE, EXCHANGED, EXPANDED, ON_TILES, PYTHON, SYMBOLS, WITH_SCALAR
 
 
 def apply_binary(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) -> Model:
@@ -44,18 +22,24 @@ def apply_binary(frame: Frame, sign: str, left: Model, right: Model, node: ast.A
         return binary_tiles(frame, sign, left, right, node)
     if (is_scalar(left) or is_number(left)) and (is_scalar(right) or is_number(right)):
         return _scalars(frame, sign, left, right, node)
-    symbol = _SYMBOLS.get(sign, sign)
+    symbol = SYMBOLS.get(sign, sign)
     raise frame.error(f"{symbol} does not take {describe(left)} and {describe(right)}", node)
 
 
 def fold(frame: Frame, sign: str, left: Any, right: Any, node: ast.AST) -> Model:
     """Arithmetic on known numbers, as Python does it."""
     try:
-        return _PYTHON[sign](left, right)
+        return PYTHON[sign](left, right)
     except ZeroDivisionError:
         raise frame.error("cannot compute this: division by zero", node) from None
     except OverflowError:
         raise frame.error("cannot compute this: the result is too large", node) from None
+    except (TypeError, ValueError) as error:
+        raise frame.error(f"cannot compute this: {error}", node) from None
+
+
+# What operators on bits are called for scalars.
+_BITS = {"and_": "bitand", "or_": "bitor", "xor": "bitxor", "shl": "shl", "shr": "shr"}
 
 
 def _scalars(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) -> Model:
@@ -63,7 +47,7 @@ def _scalars(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) 
         dtype = frame.common_dtype(left.type.dtype, right.type.dtype)
     else:
         dtype = (left if is_scalar(left) else right).type.dtype
-    symbol = _SYMBOLS.get(sign, f"pl.{sign}")
+    symbol = SYMBOLS.get(sign, f"pl.{sign}")
     if dtype is None or any(isinstance(m, float) and not dtype.is_float for m in (left, right)):
         names = " and ".join(m.type.dtype.name if is_scalar(m) else str(m) for m in (left, right))
         raise frame.error(f"{symbol} does not mix {names}; convert one of them with pl.cast", node)
@@ -71,34 +55,49 @@ def _scalars(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) 
         raise frame.error(f"{symbol} does not take conditions; use and, or, not", node)
     if sign == "div" and dtype.is_integer:
         raise frame.error("/ of whole numbers is not supported at run time; use //", node)
-    if sign in ("floordiv", "mod"):
+    if sign == "pow":
+        return _scalar_power(frame, left, right, node)
+    if sign in ("floordiv", "mod", *_BITS):
         if not dtype.is_integer:
             raise frame.error(f"{symbol} takes whole numbers, not {dtype}", node)
-        if is_number(right) and right == 0:
+        if sign in ("floordiv", "mod") and is_number(right) and right == 0:
             raise frame.error("cannot compute this: division by zero", node)
+    sign = _BITS.get(sign, sign)
     operands = [frame.scalar(m, dtype, node, "an operand") for m in (left, right)]
     return frame.op(f"arith.{sign}", operands, node).result
+
+
+def _scalar_power(frame: Frame, base: Model, exponent: Model, node: ast.AST) -> Model:
+    """A power of a run-time number, as products."""
+    if not is_number(exponent) or exponent != int(exponent) or not 1 <= exponent <= _LARGEST_POWER:
+        raise frame.error(f"** of a run-time number takes an exponent from 1 to {_LARGEST_POWER}", node)
+    result = base
+    for _ in range(int(exponent) - 1):
+        result = _scalars(frame, "mul", result, base, node)
+    return result
 
 
 def scalar_operand(frame: Frame, model: Model, tile: Value, node: ast.AST) -> Value:
     """A scalar beside a tile: numbers take the tile's dtype."""
     dtype = tile_type(tile).dtype
-    if is_scalar(model) and (model.type.dtype == dtype or (dtype == FP16 and model.type.dtype == FP32)):
+    if is_scalar(model) and (model.type.dtype == dtype or (dtype in (FP16, BF16) and model.type.dtype == FP32)):
         value: Value = model
         return value
-    if isinstance(model, bool):
+    if isinstance(model, bool) and dtype != BOOL:
         raise frame.error(f"a scalar beside a tile must be a number, not {model}", node)
     return frame.scalar(model, dtype, node, "a scalar beside a tile")
 
 
-def binary_tiles(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) -> Value:
-    """An element-wise operation in which at least one side is a tile or tensor."""
-    symbol = _SYMBOLS.get(sign)
-    label = symbol or f"pl.{sign}"
-    if sign not in _WITH_SCALAR:
+def binary_tiles(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST, **attrs: Any) -> Value:
+    """An element-wise operation in which at least one side is a tile or tensor; columns and rows are repeated."""
+    label = SYMBOLS.get(sign) or f"pl.{sign}"
+    if sign == "pow":
+        return _power(frame, left, right, node)
+    sign = ON_TILES.get(sign, sign)
+    if sign not in WITH_SCALAR:
         raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
     if frame.whole:
-        return arrays.binary(frame, sign, left, right, label, node)
+        return arrays.binary(frame, sign, left, right, label, node, **attrs)
     frame.need_core(f"{label} on {describe(left if not (is_number(left) or is_scalar(left)) else right)}", node)
     left_scalar, right_scalar = (is_number(m) or is_scalar(m) for m in (left, right))
     if not left_scalar and not right_scalar:
@@ -106,14 +105,84 @@ def binary_tiles(frame: Frame, sign: str, left: Model, right: Model, node: ast.A
             frame.tile(left, node, f"the left side of {label}"),
             frame.tile(right, node, f"the right side of {label}"),
         )
-        return frame.op(f"tile.{sign}", [a, b], node).result
+        if tile_type(a).shape != tile_type(b).shape:
+            expanded = _expanded(frame, sign, a, b, node)
+            if isinstance(expanded, Value):
+                return expanded
+            a, b = expanded
+        return frame.op(f"tile.{sign}", [a, b], node, **attrs).result
     tile = frame.tile(right if left_scalar else left, node, f"an operand of {label}")
     scalar = scalar_operand(frame, left if left_scalar else right, tile, node)
     if left_scalar and sign == "sub":
         return frame.op("tile.adds", [frame.op("tile.neg", [tile], node).result, scalar], node).result
     if left_scalar and sign == "div":
         return frame.op("tile.rdivs", [tile, scalar], node).result
-    return frame.op(_WITH_SCALAR[sign], [tile, scalar], node).result
+    if left_scalar and sign == "cmp":
+        attrs = {"pred": EXCHANGED[attrs["pred"]]}
+    elif left_scalar and sign not in COMMUTATIVE:
+        return frame.op(f"tile.{sign}", [filled(frame, scalar, tile, node), tile], node, **attrs).result
+    return frame.op(f"tile.{WITH_SCALAR[sign]}", [tile, scalar], node, **attrs).result
+
+
+def filled(frame: Frame, scalar: Value, like: Value, node: ast.AST) -> Value:
+    """A tile of the shape and dtype of another one, filled with a scalar."""
+    type = tile_type(like)
+    wanted = TileType(type.shape, type.dtype, MemorySpace.Vec, type.valid)
+    return frame.op("tile.full", [scalar], node, (wanted,)).result
+
+
+def _expanded(frame: Frame, sign: str, a: Value, b: Value, node: ast.AST) -> Value | tuple[Value, Value]:
+    """The operation with a column or row beside a tile, or both sides with the column or row repeated."""
+    for large, small in ((a, b), (b, a)):
+        (rows, cols), shape = tile_type(large).shape, tile_type(small).shape
+        axis = "row" if shape == (rows, 1) else "col" if shape == (1, cols) else None
+        if axis is None:
+            continue
+        if sign in EXPANDED and (small is b or sign in COMMUTATIVE):
+            return frame.op(f"tile.{axis}_expand_{EXPANDED[sign]}", [large, small], node).result
+        repeated = frame.op(f"tile.{axis}_expand", [large, small], node).result
+        return (large, repeated) if small is b else (repeated, large)
+    return a, b
+
+
+# What x ** p is for these p.
+_POWERS: dict[float, tuple[str, ...]] = {1: (), 0.5: ("sqrt",), -0.5: ("rsqrt",), -1: ("recip",)}
+_LARGEST_POWER = 16
+
+
+def _power(frame: Frame, base: Model, exponent: Model, node: ast.AST) -> Value:
+    """A known power of a tile or tensor: a root, a reciprocal, or products."""
+    if not is_number(exponent) or (is_tile(exponent) or is_tensor(exponent)):
+        raise frame.error(f"** takes an exponent that is known while compiling, not {describe(exponent)}", node)
+    if exponent in _POWERS:
+        made: Value = base
+        for name in _POWERS[exponent]:
+            made = unary(frame, name, base, "**", node)
+        return made
+    if exponent != int(exponent) or not 2 <= exponent <= _LARGEST_POWER:
+        raise frame.error(
+            f"** takes the exponents 0.5, -0.5, -1 and 1 to {_LARGEST_POWER}, not {exponent}; use pl.exp and pl.log",
+            node,
+        )
+    result: Model = None
+    square, rest = base, int(exponent)
+    while rest:
+        if rest % 2:
+            result = square if result is None else binary_tiles(frame, "mul", result, square, node)
+        rest //= 2
+        if rest:
+            square = binary_tiles(frame, "mul", square, square, node)
+    power: Value = result
+    return power
+
+
+def unary(frame: Frame, name: str, model: Model, label: str, node: ast.AST) -> Value:
+    """``tile.<name>`` of one tile or tensor."""
+    if frame.whole and is_tensor(model):
+        frame.check_reads(model, node)
+        return arrays.elementwise(frame, name, [model], label, node)
+    frame.need_core(f"{label} on a tile", node)
+    return frame.op(f"tile.{name}", [frame.tile(model, node, f"the operand of {label}")], node).result
 
 
 def negate(frame: Frame, model: Model, node: ast.AST) -> Model:
@@ -125,8 +194,19 @@ def negate(frame: Frame, model: Model, node: ast.AST) -> Model:
     if is_scalar(model):
         return frame.op("arith.neg", [model], node).result
     if is_tile(model) or is_tensor(model):
-        if frame.whole and is_tensor(model):
-            return arrays.negated(frame, model, node)
-        frame.need_core("- on a tile", node)
-        return frame.op("tile.neg", [frame.tile(model, node, "the operand of -")], node).result
+        return unary(frame, "neg", model, "-", node)
     raise frame.error(f"- does not take {describe(model)}", node)
+
+
+def inverted(frame: Frame, model: Model, node: ast.AST) -> Model:
+    """``~model``."""
+    if is_number(model) and not isinstance(model, float):
+        return ~model
+    if is_tile(model) or is_tensor(model):
+        return unary(frame, "not_", model, "~", node)
+    raise frame.error(f"~ does not take {describe(model)}", node)
+
+
+def compared(frame: Frame, pred: str, left: Model, right: Model, node: ast.AST) -> Value:
+    """A comparison with at least one tile or tensor: 1 and 0 for each element."""
+    return binary_tiles(frame, "cmp", left, right, node, pred=pred)

@@ -13,7 +13,7 @@ from pypto.ir.types import BOOL, DType, DynDim, TileType
 from pypto.ir.values import difference
 from pypto.language.errors import KernelNameError
 from pypto.language.parsing import calls, elements, memory_calls
-from pypto.language.parsing.elementwise import apply_binary, negate
+from pypto.language.parsing.elementwise import apply_binary, compared, inverted, negate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import in_order
 from pypto.language.parsing.model import (
@@ -38,6 +38,12 @@ _SIGNS: dict[type[ast.operator], str] = {
     ast.Div: "div",
     ast.FloorDiv: "floordiv",
     ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
 }
 PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Eq: ("eq", operator.eq),
@@ -146,7 +152,7 @@ def _member(frame: Frame, model: Model, attribute: str, node: ast.Attribute) -> 
 def _binary(frame: Frame, node: ast.BinOp) -> Model:
     sign = _SIGNS.get(type(node.op))
     if sign is None:
-        advice = {ast.MatMult: "; use pl.matmul", ast.Pow: "; multiply (x * x), or use pl.sqrt"}.get(type(node.op), "")
+        advice = "; use pl.matmul" if isinstance(node.op, ast.MatMult) else ""
         raise frame.syntax_error(f"the operator {type(node.op).__name__} is not part of the language{advice}", node)
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     return apply_binary(frame, sign, left, right, node)
@@ -156,8 +162,10 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Model:
     model = evaluate(frame, node.operand)
     if isinstance(node.op, ast.USub):
         return negate(frame, model, node)
-    if isinstance(node.op, ast.UAdd) and (is_number(model) or is_scalar(model)):
+    if isinstance(node.op, ast.UAdd) and (is_number(model) or is_scalar(model) or is_tile(model) or is_tensor(model)):
         return model
+    if isinstance(node.op, ast.Invert):
+        return inverted(frame, model, node)
     if isinstance(node.op, ast.Not):
         if is_number(model):
             return not model
@@ -179,6 +187,8 @@ def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: a
         raise frame.syntax_error(f"the comparison {type(op).__name__} is not part of the language", node)
     pred, python = PREDICATES[type(op)]
     left, right = (frame.dimension(m, node) if isinstance(m, DynDim) else m for m in (left, right))
+    if any(is_tile(m) or is_tensor(m) for m in (left, right)):
+        return compared(frame, pred, left, right, node)
     if is_scalar(left) or is_scalar(right):
         dtype = scalar_dtype(frame, left, right, node)
         operands = [frame.scalar(m, dtype, node, "an operand") for m in (left, right)]
@@ -219,6 +229,7 @@ def condition_value(frame: Frame, model: Model, node: ast.AST) -> Value:
     if isinstance(model, bool):
         return frame.scalar(model, BOOL, node, "a condition")
     advice = "; write a comparison such as n != 0" if is_scalar(model) else ""
+    advice = "; to choose between elements use pl.sel" if is_tile(model) or is_tensor(model) else advice
     raise frame.error(f"a condition must be a comparison of scalars, not {describe(model)}{advice}", node)
 
 
@@ -384,7 +395,9 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Model:
         with frame.at(node):
             return frame.builder.view(base, offsets, sizes, base.name, dropped)
     if is_tile(base):
-        offsets, sizes, _ = window(frame, base, node)
+        offsets, sizes, dropped = window(frame, base, node)
+        if len(dropped) == len(sizes):
+            return elements.read_tile(frame, base, offsets, node)
         shape = [frame.known(s, node, "the size of a slice of a tile") for s in sizes]
         return memory_calls.slice_tile(frame, base, (shape[0], shape[1]), (offsets[0], offsets[1]), None, node)
     raise frame.error(f"{describe(base)} has no elements", node)

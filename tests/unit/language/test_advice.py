@@ -13,7 +13,7 @@ from pypto.language.errors import CompileError
 @pytest.mark.parametrize(
     ("line", "advice"),
     [
-        ("out[:] = a ** 2", "the operator Pow is not part of the language; multiply (x * x), or use pl.sqrt"),
+        ("out[:] = a ** 2.5", "takes the exponents 0.5, -0.5, -1 and 1 to 16, not 2.5; use pl.exp and pl.log"),
         ("print(a.shape)", "pl.static_print shows what is known while compiling"),
         ("out[:] = np.exp(a)", "and functions under @pl.jit; use pl.exp"),
         ("out[:] = np.hypot(a, b)", "and functions under @pl.jit (in main)"),

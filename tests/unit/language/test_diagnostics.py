@@ -78,7 +78,9 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦*n⟧)"), "write every argument out"),
     "double starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦**n⟧)"), "write every argument out"),
     "matrix operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "use pl.matmul"),
-    "power operator": (KernelSyntaxError, in_incore("t = ⟦a ** 2⟧"), "the operator Pow is not part of the language"),
+    "power that is no product": (KernelTypeError, in_incore("t = ⟦a ** 2.5⟧"), "takes the exponents 0.5, -0.5, -1 and"),
+    "power by a tile": (KernelTypeError, in_incore("t = ⟦2 ** a⟧"), "takes an exponent that is known while compiling"),
+    "product operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "is not part of the language; use pl.matmul"),
     "expression without effect": (KernelSyntaxError, in_incore("⟦a + b⟧"), "this expression has no effect"),
     "loop over something else": (KernelSyntaxError, in_incore("for i in ⟦[1, 2]⟧:\n    pass"), "runs over pl.range"),
     "Python's range": (KernelSyntaxError, in_incore("for i in ⟦range(4)⟧:\n    pass"), "runs over pl.range"),
@@ -185,7 +187,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     ),
     "row expansion is meant": (
         KernelTypeError,
-        in_incore(T + "out[:] = ⟦t - pl.row_max(t)⟧"),
+        in_incore(T + "out[:] = ⟦pl.prelu(t, pl.row_max(t), t)⟧"),
         "to combine each row with a column use pl.row_expand_*",
     ),
     "dtypes differ": (
@@ -216,7 +218,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "constant out of range": (KernelTypeError, in_incore("c = pl.const(⟦300⟧, pl.INT8)"), "300 does not fit into INT8"),
     "division by zero": (KernelTypeError, in_incore("c = ⟦1 // 0⟧"), "cannot compute this"),
     "condition on a number": (KernelTypeError, in_incore("if ⟦n⟧:\n    pass"), "write a comparison such as n != 0"),
-    "condition on a tile": (KernelTypeError, in_incore(T + "if ⟦t > 0⟧:\n    pass"), "cannot compare"),
+    "condition on a tile": (KernelTypeError, in_incore(T + "if ⟦t > 0⟧:\n    pass"), "use pl.sel"),
     "run-time shape": (
         KernelTypeError,
         in_incore("t = pl.load(a, [0, 0], ⟦[n, 64]⟧)"),
@@ -273,7 +275,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "argument twice": (KernelTypeError, in_incore("t = pl.exp(a, ⟦input=a⟧)"), "got input twice"),
     "option without support": (
         KernelTypeError,
-        in_incore("t = pl.log(a, high_precision=⟦True⟧)"),
+        in_incore("t = pl.matmul(a, b, c_matrix_nz=⟦True⟧)"),
         "is not supported yet",
     ),
     "not a dtype": (

@@ -143,7 +143,7 @@ def test_incore_function_with_large_tensors() -> None:
     ("body", "message"),
     [
         ("out[:] = ⟦pl.add(c, a)⟧", "pl.add: needs tensors of one shape, got [M, N] and [M, K]"),
-        ("out[:] = ⟦c + row⟧", "to combine each column with a row use pl.col_expand_*"),
+        ("out[:] = ⟦a + c⟧", "+: needs tensors of one shape, got [M, K] and [M, N]"),
         ("out[:] = ⟦pl.matmul(a, c)⟧", "[K] columns meet [M] rows"),
         ("⟦out[:] = a⟧", "but what is assigned is [M, K]"),
         ("⟦c[:]⟧ = a + a", "c is an input; to write it"),

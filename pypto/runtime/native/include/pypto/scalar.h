@@ -20,6 +20,13 @@ inline int64_t mod(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+// Counts outside of 0 to 63 give what shifting bit by bit gives; negative ones shift nothing.
+inline int64_t shift_left(int64_t a, int64_t count) {
+  if (count <= 0) return a;
+  return count > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << count);
+}
+inline int64_t shift_right(int64_t a, int64_t count) { return count <= 0 ? a : a >> (count > 63 ? 63 : count); }
+
 inline int64_t minimum(int64_t a, int64_t b) { return b < a ? b : a; }
 inline int64_t maximum(int64_t a, int64_t b) { return a < b ? b : a; }
 inline float minimum(float a, float b) { return b < a ? b : a; }
