@@ -19,7 +19,7 @@ from pypto.jit.artifact_cache.handle import ArtifactHandle
 from pypto.jit.artifact_cache.manifest import Manifest
 from pypto.jit.artifact_cache.store import LookupStatus
 from pypto.jit.config import CacheConfig
-from pypto.runtime import RunConfig, abi, kernel_compiler, prebuilt
+from pypto.runtime import RunConfig, abi, binary_manifest, kernel_compiler, prebuilt, shared_objects
 from pypto.runtime._artifact_runtime import ArtifactRuntime, bind_artifact, restore_artifact
 from pypto.runtime.compiled import CompiledKernel, Origin
 from pypto.runtime.errors import LoadError
@@ -52,17 +52,18 @@ def computes(program: Any) -> None:
     np.testing.assert_array_equal(out, x * np.float32(3))
 
 
-def test_rt_19_20_55_58_to_64_a_ready_entry_loads_without_tools_and_writes_nothing(
-    cache: Path, tmp_path: Path, no_compiler: None
+@pytest.mark.parametrize("readonly", [True, False])
+def test_rt_19_20_55_58_to_64_bin_17_18_19_25_kc_41_a_ready_entry_loads_without_tools_and_writes_nothing(
+    cache: Path, tmp_path: Path, no_compiler: None, readonly: bool
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
-    restored = restore_artifact(ArtifactStore(cache, readonly=True), handle_of(cache, "ready"), tmp_path / "run")
+    restored = restore_artifact(ArtifactStore(cache, readonly=readonly), handle_of(cache, "ready"), tmp_path / "run")
     computes(restored.load())
     assert restored.program is None
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
 
 
-def test_rt_72_75_inner_metadata_that_does_not_fit_is_refused(cache: Path, tmp_path: Path) -> None:
+def test_rt_68_72_75_inner_metadata_that_does_not_fit_is_refused(cache: Path, tmp_path: Path) -> None:
     handle = handle_of(cache, "ready")
     files = {record.path: handle.read(record.path) for record in handle.records}
     files["binary_manifest.json"] = files["binary_manifest.json"].replace(b'"size":', b'"size":1', 1)
@@ -74,6 +75,46 @@ def test_rt_72_75_inner_metadata_that_does_not_fit_is_refused(cache: Path, tmp_p
             {**files, "binary_manifest.json": handle.read("binary_manifest.json")},
             digests={name: "0" * 64 for name in files},
         )
+
+
+def test_rt_32_a_program_of_one_chip_there_and_back(cache: Path, tmp_path: Path, no_compiler: None) -> None:
+    """Bound to its GENERATED entry; the READY one that is there already is taken, and nothing is built."""
+    compiled = CompiledKernel("scaled", origin=Origin.PRIVATE, directory=None)
+    store = ArtifactStore(cache, private_root=tmp_path / "private")
+    bind_artifact(compiled, store, handle_of(cache, "generated"), tmp_path / "run")
+    computes(compiled.load())
+    runtime = compiled._artifact_runtime
+    assert isinstance(runtime, ArtifactRuntime)
+    assert runtime.handle == handle_of(cache, "ready")
+    again = restore_artifact(ArtifactStore(cache, readonly=True), runtime.handle, tmp_path / "other")
+    computes(again.load())
+
+
+def test_rt_65_another_runtime_is_told_from_this_one(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restored = restore_artifact(ArtifactStore(cache, readonly=True), handle_of(cache, "ready"), tmp_path / "run")
+    speaks = binary_manifest.RUNTIME_ABI
+    monkeypatch.setattr(binary_manifest, "RUNTIME_ABI", speaks + 1)
+    with pytest.raises(
+        LoadError, match=f"built for runtime ABI {speaks}, this PyPTO speaks {speaks + 1}; build it again"
+    ):
+        restored.load()
+
+
+@pytest.mark.parametrize("version", [b'"schema":1,', b'"schema":"2",', b'"schema":3,', b""])
+def test_rt_54_95_another_version_of_the_inner_manifest(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, version: bytes
+) -> None:
+    """A whole number; any other value is refused before anything is loaded."""
+    monkeypatch.setattr(shared_objects, "load", lambda *_: pytest.fail("a binary was loaded"))
+    handle = handle_of(cache, "ready")
+    files = {record.path: handle.read(record.path) for record in handle.records}
+    changed = files["binary_manifest.json"]
+    assert b'"schema":2}' in changed
+    changed = changed.replace(b',"schema":2}', b"," + version.rstrip(b",") + b"}" if version else b"}")
+    with pytest.raises(LoadError, match="has a schema that this PyPTO does not read"):
+        prebuilt.load({**files, "binary_manifest.json": changed})
 
 
 def generated_files(cache: Path) -> dict[str, bytes]:
@@ -115,7 +156,9 @@ def parent(cache: Path, descriptor: Path, tmp_path: Path) -> tuple[ArtifactStore
     return publish(tmp_path / "root", tmp_path / "private", files, cache)
 
 
-def test_rt_29_30_33_39_57_a_distributed_program(parent: tuple[ArtifactStore, ArtifactHandle], tmp_path: Path) -> None:
+def test_rt_29_30_31_33_39_57_a_distributed_program(
+    parent: tuple[ArtifactStore, ArtifactHandle], tmp_path: Path
+) -> None:
     store, handle = parent
     compiled = CompiledKernel("both", origin=Origin.PRIVATE, directory=None)
     bind_artifact(compiled, store, handle, tmp_path / "run")
@@ -206,7 +249,7 @@ def test_cfg_46_a_launch_is_not_told_of_the_cache(cache: Path, tmp_path: Path, m
     assert not (tmp_path / "none").exists()
 
 
-def test_req_43_44_a_restored_kernel_computes_with_what_was_loaded(world: Any, cache: Path) -> None:
+def test_req_43_44_kc_41_a_restored_kernel_computes_with_what_was_loaded(world: Any, cache: Path) -> None:
     code = """
 import sys
 import numpy as np

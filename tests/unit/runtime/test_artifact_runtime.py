@@ -7,109 +7,32 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter_stand_ins import (
+    CHIP,
+    CONFIGS,
+    Builds,
+    bound,
+    chip_files,
+    distributed,
+    kernel,
+    key,
+    publish,
+    runtime_of,
+    write,
+)
 
-from pypto._identity import ToolchainIdentity
-from pypto._identity.identity import COMPONENT_NAMES
-from pypto._identity.records import canonical_json
 from pypto.build.specs import ready_spec
-from pypto.jit.artifact_cache import ArtifactKey, ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
+from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
 from pypto.jit.artifact_cache.handle import ArtifactHandle
 from pypto.jit.artifact_cache.store import BuildFailure, BuildStatus, LookupStatus
 from pypto.runtime import prebuilt
-from pypto.runtime._artifact_runtime import ArtifactRuntime, Promotion, bind_artifact, restore_artifact
+from pypto.runtime._artifact_runtime import ArtifactRuntime, bind_artifact, restore_artifact
 from pypto.runtime._artifact_sources import UnsupportedArtifactInput, package_generated_sources
 from pypto.runtime.compiled import CompiledKernel, Origin
-
-CHIP = {
-    "schema": 1,
-    "entry": "main",
-    "build_kind": "single_chip",
-    "orchestration": {"source": "orchestration/main.cpp", "binary": "prebuilt/orchestration/main.so"},
-    "kernels": [],
-}
-PARENT = {"schema": 1, "entry": "all", "build_kind": "distributed", "chips": ["chips/0", "chips/1"]}
-
-
-def key() -> ArtifactKey:
-    return ArtifactKey(ToolchainIdentity.of({name: "a" * 64 for name in COMPONENT_NAMES}), "b" * 64, "c" * 64)
-
-
-def write(root: Path, files: Mapping[str, bytes]) -> None:
-    for name, data in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        path.chmod(0o755 if name.endswith(".so") else 0o644)
-
-
-def chip_files(prefix: str = "", config: Mapping[str, Any] = CHIP) -> dict[str, bytes]:
-    return {f"{prefix}kernel_config.json": canonical_json(config), f"{prefix}orchestration/main.cpp": b"int main;"}
-
-
-class Builds:
-    """A binary stage that writes stand-ins, and what it was asked for."""
-
-    def __init__(self) -> None:
-        self.generated: list[dict[str, bytes]] = []
-        self.uncovered: tuple[str, ...] = ()
-        self.refused: list[str] = []
-        self.finished: list[BuildStatus] = []
-        self.meanwhile: Callable[[Path], None] = lambda _: None
-
-    def promotion(self) -> Promotion:
-        return Promotion(self.build, lambda built: self.finished.append(built.status), self.refused.append)
-
-    def build(self, generated: Path, out: Path, scratch: Path) -> tuple[str, ...]:
-        found = {str(p.relative_to(generated)): p.read_bytes() for p in generated.rglob("*") if p.is_file()}
-        self.generated.append(found)
-        shutil.copytree(generated, out, dirs_exist_ok=True)
-        for config in list(out.rglob("kernel_config.json")):
-            if b'"single_chip"' in config.read_bytes():
-                write(config.parent, {"prebuilt/orchestration/main.so": b"ELF"})
-            write(config.parent, {"binary_manifest.json": b"{}"})
-        self.meanwhile(out)
-        return self.uncovered
-
-
-@pytest.fixture
-def builds() -> Builds:
-    return Builds()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> ArtifactStore:
-    return ArtifactStore(tmp_path / "root", private_root=tmp_path / "private")
-
-
-def publish(
-    store: ArtifactStore, files: Mapping[str, bytes], *required: str, kind: BuildKind = BuildKind.SINGLE_CHIP
-) -> ArtifactHandle:
-    spec = ArtifactSpec(ArtifactState.GENERATED, kind, required or ("kernel_config.json",))
-    built = store.get_or_build(key(), spec, lambda directory: write(directory, files))
-    assert built.handle is not None and built.private_directory is not None
-    shutil.rmtree(built.private_directory)
-    return built.handle
-
-
-def kernel() -> CompiledKernel:
-    return CompiledKernel("sample", origin=Origin.PRIVATE, directory=None, program=object())
-
-
-def bound(store: ArtifactStore, handle: ArtifactHandle, builds: Builds, tmp_path: Path) -> CompiledKernel:
-    compiled = kernel()
-    bind_artifact(compiled, store, handle, tmp_path / "run", promotion=builds.promotion())
-    return compiled
-
-
-def runtime_of(compiled: CompiledKernel) -> ArtifactRuntime:
-    runtime = compiled._artifact_runtime
-    assert isinstance(runtime, ArtifactRuntime)
-    return runtime
 
 
 def test_rt_15_16_17_dia_01_05_06_07_binding_and_promotion(
@@ -165,7 +88,7 @@ def test_rt_94_dia_26_states_and_second_bindings(store: ArtifactStore, builds: B
         bind_artifact(kernel(), store, runtime_of(compiled).handle, tmp_path / "run")
 
 
-def test_rt_25_76_80_81_binding_validates_anew(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+def test_rt_25_76_80_81_93_binding_validates_anew(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
     handle = publish(store, chip_files())
     bound(store, handle, builds, tmp_path)
     (handle.directory / "orchestration/main.cpp").write_bytes(b"int MAIN;")
@@ -225,7 +148,9 @@ def test_rt_74_a_runtime_that_was_made_directly_validates_at_its_first_load(
         direct.files()
 
 
-def test_rt_40_41_planted_binaries_reach_no_build(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+def test_rt_40_41_bin_13_15_planted_binaries_reach_no_build(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
     from pypto.build.layout import generated_files
 
     handle = publish(store, {**chip_files(), "cache/main.so": b"planted", "orchestration/main.o": b"planted"})
@@ -324,15 +249,7 @@ def test_rt_69_a_binary_marker_is_not_enough(store: ArtifactStore, tmp_path: Pat
         bind_artifact(kernel(), store, handle, tmp_path / "run")
 
 
-CONFIGS = ("kernel_config.json", "chips/0/kernel_config.json", "chips/1/kernel_config.json")
-
-
-def distributed() -> dict[str, bytes]:
-    files = {"kernel_config.json": canonical_json(PARENT), "chips/notes.txt": b"no chip"}
-    return {**files, **chip_files("chips/0/"), **chip_files("chips/1/")}
-
-
-def test_rt_21_22_23_28_29_33_a_parent_with_chips(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+def test_rt_21_22_23_28_29_33_97_a_parent_with_chips(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
     handle = publish(store, distributed(), *CONFIGS, kind=BuildKind.DISTRIBUTED)
     compiled = bound(store, handle, builds, tmp_path)
     assert builds.generated == []
@@ -360,19 +277,21 @@ def test_rt_26_108_every_chip_is_declared(
         bind_artifact(kernel(), store, handle, tmp_path / "run")
 
 
-def test_rt_62_64_100_restoring_writes_nothing(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
+def test_rt_62_64_100_bin_18_19_25_restoring_writes_nothing(
+    store: ArtifactStore, builds: Builds, tmp_path: Path
+) -> None:
     compiled = bound(store, publish(store, chip_files()), builds, tmp_path)
     compiled.ensure_ready()
-    readonly = ArtifactStore(store.root, readonly=True)
-    found = readonly.lookup(key(), ready_spec(CHIP))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert found.handle is not None
-    restore_artifact(readonly, found.handle, tmp_path / "run").ensure_ready()
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    for policy in (ArtifactStore(store.root, readonly=True), ArtifactStore(store.root)):
+        found = policy.lookup(key(), ready_spec(CHIP))
+        assert found.handle is not None
+        restore_artifact(policy, found.handle, tmp_path / "run").ensure_ready()
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     assert os.listdir(store.root / "locks") == [f"{key().digest}.lock"]
 
 
-def test_rt_36_37_38_96_the_key_is_locked_while_its_copy_is_built(
+def test_rt_36_37_38_96_bin_14_21_the_key_is_locked_while_its_copy_is_built(
     store: ArtifactStore, builds: Builds, tmp_path: Path
 ) -> None:
     handle = publish(store, chip_files())
@@ -392,6 +311,8 @@ def test_rt_36_37_38_96_the_key_is_locked_while_its_copy_is_built(
     builds.meanwhile = look
     compiled.ensure_ready()
     assert held == [True]
+    # Built of a copy: the entry itself is as it was.
+    assert store.lookup(key(), handle.spec).status is LookupStatus.HIT
     assert set(builds.generated[0]) == {"kernel_config.json", "orchestration/main.cpp"}
 
 
