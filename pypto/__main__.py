@@ -26,6 +26,10 @@ A kernel is a function: decorate it with @pl.jit and call it. What calling does 
   python -m pypto.bundle verify        check every byte of a bundle, print its digest
   python -m pypto.bundle import        copy a bundle's kernels into a cache
 
+  python -m pypto.diagnostics report   a kernel's passes, memory and compile times, as pages for a browser
+  python -m pypto.diagnostics run      a run's timeline, task graph and scopes
+  python -m pypto.diagnostics precision  what each pass does to the numbers
+
   python -m pypto.build                the steps of one build, from directory to directory, as Bazel's actions run them
 
 Every command explains itself with --help.
@@ -39,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"pypto {__version__}")
     _, others = parser.parse_known_args(arguments)
     if others:
-        known = ("build", "bundle", "jit", "toolchain")
+        known = ("build", "bundle", "diagnostics", "jit", "toolchain")
         hint = f"python -m pypto.{others[0]}" if others[0] in known else "python -m pypto"
         parser.error(f"{others[0]!r} is not a command here; see {hint} --help")
     print(_OVERVIEW, end="")

@@ -51,6 +51,7 @@ ARROWS: dict[str, frozenset[str]] = {
     "runtime": frozenset({"_identity", "toolchain", "toolchain.host"}),
     # What joins compiled objects and the store's entries stands above both.
     "runtime._artifact_runtime": frozenset({"_identity", "build", "jit.artifact_cache", "runtime", "toolchain"}),
+    "diagnostics": frozenset({"build", "ir", "jit", "language", "runtime", "toolchain"}),
     "_identity": frozenset({"toolchain"}),
     "toolchain": frozenset({"_identity.records", "toolchain.host"}),
     # The tools of this machine are found by what identifies them.
