@@ -1,7 +1,8 @@
-"""Counters of JIT requests in this process."""
+"""Counters of JIT requests in this process; a forked one begins at nothing."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +70,17 @@ Counter = Literal[
 _lock = ForkSafeLock()
 _counters: dict[str, int] = {field.name: 0 for field in fields(CacheStats) if field.name != "last_bypass_reason"}
 _reason: str | None = None
+
+
+def _begin_process() -> None:
+    global _reason
+    for name in _counters:
+        _counters[name] = 0
+    _reason = None
+
+
+# What its parent counted is not what a forked process did.
+os.register_at_fork(after_in_child=_begin_process)
 
 
 def cache_stats() -> CacheStats:

@@ -1,17 +1,13 @@
-"""The commands, the benchmark and interrupted builds, each in processes of their own."""
+"""The commands and the benchmark, each in processes of their own."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -86,31 +82,6 @@ def test_ben_01_to_22_the_benchmark(world: Any, tmp_path: Path) -> None:
         assert each["counters"]["generation_builds"] == each["counters"]["bypasses"] == 0
     assert report["summary"]["latency_ms"] > 0
     assert list((tmp_path / "cache").rglob("ready"))
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_build_that_a_signal_ends_leaves_nothing_that_another_waits_for(
-    world: Any, tmp_path: Path, number: signal.Signals
-) -> None:
-    root = tmp_path / "cache"
-    code = "import sample_kernels\nprint('begun', flush=True)\nsample_kernels.scaled.warmup()\n"
-    variables = {**environment(world), "PYPTO_CACHE": "1", "PYPTO_CACHE_DIR": str(root)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=world.folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    # Interrupt the binary stage, which takes seconds: the generated entry is its beginning.
-    deadline = time.monotonic() + 60
-    while not list(root.rglob("generated/artifact_manifest.json")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.3)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode != 0
-    assert not list(root.rglob("ready"))
-    counts = world.counts("FACTOR = 2.0\nscaled.warmup()\n", PYPTO_CACHE="1", PYPTO_CACHE_DIR=root)
-    assert counts == {"requests": 1, "generated_hits": 1, "binary_builds": 1}
 
 
 def test_import_pypto_loads_what_a_hit_needs_and_no_more(world: Any) -> None:

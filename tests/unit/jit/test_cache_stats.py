@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 
 import pytest
@@ -39,6 +40,26 @@ def test_sta_02_45_a_snapshot_is_frozen_and_has_exactly_the_fields() -> None:
 def test_sta_05_a_snapshot_resets_nothing() -> None:
     stats.count("misses", 3)
     assert pypto.cache_stats() == pypto.cache_stats()
+
+
+def test_sta_01_26_a_forked_process_begins_at_nothing() -> None:
+    stats.count("requests")
+    stats.count_bypass("of the parent")
+    before = pypto.cache_stats()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            same = pypto.cache_stats() == pypto.CacheStats()
+            stats.count_bypass("of the child")
+            os.write(writer, b"fresh" if same and pypto.cache_stats().bypasses == 1 else b"inherited")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as answer:
+        assert answer.read() == "fresh"
+    assert pypto.cache_stats() == before
 
 
 def test_sta_25_the_latest_reason_stays() -> None:
