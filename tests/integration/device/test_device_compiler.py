@@ -45,9 +45,10 @@ def compile_kernel(made: KernelCompiler, text: bytes = KERNEL, core: str = "aiv"
 def test_kernels_are_compiled_and_linked(
     device_toolchain: Toolchain, tmp_path: Path, backend: str, core: str, architecture: str
 ) -> None:
-    """KC-20, KC-21, KC-26, KC-27, KC-30, KC-39: ccec with the target's flags, then ld.lld; a linked kernel_entry."""
+    """KC-03, KC-20, KC-21, KC-26, KC-27, KC-30, KC-39: ccec, then ld.lld; a linked kernel_entry."""
     made = compiler(device_toolchain, backend, build_dir=tmp_path)
-    command = made_commands(made, core)[0]
+    command, linking = made_commands(made, core)
+    assert linking[0].endswith("/ld.lld")
     assert f"--cce-aicore-arch={architecture}" in command
     assert ("-cce-vf-aa-between-iters=true" in command) == (backend == "Ascend950")
     binary = compile_kernel(made, core=core)

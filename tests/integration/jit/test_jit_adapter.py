@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,21 @@ def test_rt_54_95_another_version_of_the_inner_manifest(
     changed = changed.replace(b',"schema":2}', b"," + version.rstrip(b",") + b"}" if version else b"}")
     with pytest.raises(LoadError, match="has a schema that this PyPTO does not read"):
         prebuilt.load({**files, "binary_manifest.json": changed})
+
+
+def test_bin_22_there_is_one_store(world: Any, cache: Path) -> None:
+    """Everything that is kept for other processes lies in the root's store; nothing is kept anywhere else."""
+    assert {path.name for path in cache.iterdir()} == {"artifacts", "locks", "records"}
+    kept = {path for name in (".cache", "build_output") for path in (world.folder / name).rglob("*.so")}
+    assert kept == set()
+    stores = [
+        f"{module.__name__}.{name}"
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("pypto.")
+        for name, value in vars(module).items()
+        if isinstance(value, type) and name.endswith("Store") and value.__module__ == module.__name__
+    ]
+    assert stores == ["pypto.jit.artifact_cache.store.ArtifactStore"]
 
 
 def generated_files(cache: Path) -> dict[str, bytes]:

@@ -94,7 +94,7 @@ def ready_files(shared_object: Callable[[str], bytes]) -> Callable[..., dict[str
         }
         config = canonical_json(record)
         files = {f"prebuilt/kernels/{name}.so": (binaries or {}).get(name) or shared_object(name) for name in kernels}
-        files[f"prebuilt/orchestration/{entry}.so"] = shared_object(entry)
+        files[f"prebuilt/orchestration/{entry}.so"] = (binaries or {}).get(entry) or shared_object(entry)
         files[MANIFEST_FILE] = write_manifest(KernelConfig.from_bytes(config), files)
         return files | {CONFIG_FILE: config}
 

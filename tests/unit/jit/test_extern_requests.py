@@ -129,7 +129,7 @@ def test_rt_10_req_20_ext_36_a_packed_kernel_needs_its_sources_no_more(
     assert (made.state, made.origin) == ("READY", Origin.SHARED)
 
 
-def test_a_changed_header_is_another_kernel(
+def test_ext_23_a_changed_header_is_another_kernel(
     module: ModuleType, builds: Any, real_generation: None, config: RunConfig, tmp_path: Path
 ) -> None:
     first = module.entry.compile(config=config)
@@ -166,7 +166,7 @@ def test_req_35_sta_23_33_ext_27_what_cannot_be_packed_stays_private(
     assert module.entry.compile() is not uncached
 
 
-def test_req_21_a_source_that_changes_while_it_is_packed(
+def test_req_21_rt_04_12_ext_23_a_source_that_changes_while_it_is_packed(
     module: ModuleType, builds: Any, real_generation: None, config: RunConfig, tmp_path: Path
 ) -> None:
     builds.while_generating = lambda: (tmp_path / "sources/inc/step.h").write_text("int b;")

@@ -146,7 +146,7 @@ def test_req_15_16_ready_is_found_without_a_usable_hint(
     assert builds.generated == ["annotated"]
 
 
-def test_req_14_60_a_damaged_entry_is_counted_and_built_privately(
+def test_req_14_60_bin_16_a_damaged_entry_is_counted_and_built_privately(
     kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, tmp_path: Path
 ) -> None:
     kernels.annotated.warmup(config=enabled)

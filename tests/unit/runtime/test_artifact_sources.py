@@ -144,7 +144,7 @@ def test_ext_41_cycles(tmp_path: Path) -> None:
     assert packed(tmp_path / "a.cpp") == ["a.cpp", "x.h", "y.h"]
 
 
-def test_ext_25_30_31_other_errors_are_other_types(tmp_path: Path) -> None:
+def test_ext_24_25_30_31_other_errors_are_other_types(tmp_path: Path) -> None:
     assert UnsupportedArtifactInput is not ValueError
     assert issubclass(UnsupportedArtifactInput, ValueError)
     with pytest.raises(FileNotFoundError):
