@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,24 +37,41 @@ def assemble(generated: Path, toolchain: Tools, out: Path, *, jobs: int | None =
     if chips:
         return
 
+    simulated = config["execution_mode"] == "sim"
+
     def one(kernel: Mapping[str, Any]) -> bytes:
-        return assemble_kernel((generated / kernel["pto"]).read_bytes(), kernel, toolchain)
+        return assemble_kernel((generated / kernel["pto"]).read_bytes(), kernel, toolchain, simulated)
 
     kernels = [kernel for kernel in config["kernels"] if "pto" in kernel]
     for kernel, text in zip(kernels, run_all(one, kernels, jobs), strict=True):
         write_file(root, kernel["cpp"], text)
 
 
-def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools) -> bytes:
-    """C++ of one kernel; ``kernel`` is its entry in ``kernel_config.json``. Tells the profile that is active."""
+def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools, simulated: bool = False) -> bytes:
+    """C++ of one kernel; ``kernel`` is its entry in ``kernel_config.json``. Tells the profile that is active.
+
+    Args:
+        simulated: synchronisation may be left out where ptoas aborts while it places it: the simulator has none.
+    """
+    from pypto.toolchain.errors import ToolError
     from pypto.toolchain.repair import repair
     from pypto.toolchain.tools import INSERT_SYNC, private_root, ptoas_command
 
     with private_root(toolchain) as root:
         (root.work / "kernel.pto").write_bytes(pto)
         command = ptoas_command(toolchain, "w/kernel.pto", "w/kernel.cpp")
+        # ptoas prints none of its passes; the one that can be left out shows its work so.
+        plain = replace(command, argv=tuple(part for part in command.argv if part != INSERT_SYNC))
         with stage("ptoas", kernel["name"]):
-            said = root.run(command, f"assemble {kernel['name']}")
+            try:
+                said = root.run(command, f"assemble {kernel['name']}")
+            except ToolError as error:
+                if not simulated or error.returncode != -signal.SIGABRT:
+                    raise
+                try:
+                    said = root.run(plain, f"assemble {kernel['name']} without synchronisation")
+                except ToolError:
+                    raise error from None
         text = (root.work / "kernel.cpp").read_text(encoding="utf-8")
         profile = active()
         if profile is None or profile.ptoas_dumps is None:
@@ -64,8 +82,6 @@ def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools) -> 
         (dumps / "02_synchronised.cpp").write_text(text, encoding="utf-8")
         if said:
             (dumps / "messages.txt").write_text(said, encoding="utf-8")
-        # ptoas prints none of its passes; the one that can be left out shows its work so.
-        plain = replace(command, argv=tuple(part for part in command.argv if part != INSERT_SYNC))
         root.run(plain, f"assemble {kernel['name']} without synchronisation")
         shutil.copyfile(root.work / "kernel.cpp", dumps / "01_translated.cpp")
     repaired = repair(text, kernel["repairs"])

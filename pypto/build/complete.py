@@ -37,12 +37,13 @@ def complete(directory: Path, toolchain: Tools, *, jobs: int | None = None) -> t
     if chips_of(config):
         return _complete_chips(directory, config, toolchain, jobs)
     sources = _sources(directory, config)
+    simulated = config["execution_mode"] == "sim"
     assembled_kernels = [kernel for kernel in config["kernels"] if "cpp" in kernel]
 
     def build(missing: tuple[str, ...]) -> binary_context.Built:
         # A binary needs its assembled source, whether or not that is missing as well.
         needed = [k for k in assembled_kernels if k["cpp"] in missing or k["binary"] in missing]
-        texts = run_all(lambda kernel: assemble_kernel(sources[kernel["pto"]], kernel, toolchain), needed, jobs)
+        texts = run_all(lambda k: assemble_kernel(sources[k["pto"]], k, toolchain, simulated), needed, jobs)
         assembled = {kernel["cpp"]: text for kernel, text in zip(needed, texts, strict=True)}
         paths = [path for path in binary_paths(config) if path in missing]
         compiled = compile_binaries(config, paths, (sources | assembled).__getitem__, toolchain, jobs=jobs)

@@ -152,6 +152,7 @@ class _Printer:
         return any(
             (op.name.startswith("tile.") and (op.name != "tile.create" or fills(op)))
             or op.name == "tensor.read"
+            or (op.name == "scf.for" and any(not is_tile(r) for r in op.results))
             or any(self.has_calls(region) for region in op.regions)
             for op in block.ops
         )
@@ -171,13 +172,8 @@ class _Printer:
         start, stop, step = (self.number(v) for v in op.operands[:3])
         carried = [(a, i) for a, i in zip(body.args[1:], op.operands[3:], strict=True) if not is_tile(a)]
         self.copies(self.plan.before.get(op), op)
-        if not self.has_calls(body):
-            if carried:
-                raise IRError(
-                    "not supported: a loop inside a kernel that only computes numbers; "
-                    "compute the number in the entry and pass it, or use a closed form",
-                    op.loc,
-                )
+        silent = not self.has_calls(body)
+        if silent and not carried:
             return
         side = self.text.side
         initial = [side.text(self.number(init)) for _, init in carried]
@@ -198,6 +194,10 @@ class _Printer:
             self.values.numbers[arg] = Leaf("state", state, _dtype(arg), number)
         self.text.line(f"scf.for %i{number} = {bounds[0]} to {bounds[1]} step {bounds[2]} {{")
         self.text.indent += 1
+        if silent:
+            # ptoas prints no loop without a call.
+            self.note(op)
+            self.tile_ops.nothing(self.function.core is CoreType.AIC)
         self.block(body)
         construct.end.extend(self.updates(body, states))
         self.text.indent -= 1

@@ -159,7 +159,7 @@ class TileOps:
     def _read_element(self, op: Op) -> None:
         """An element of a tile as a number; ptoas is shown a reshape into a tile that nobody uses."""
         source, row, col = op.operands
-        unused = self.text.allocate(_SCRATCH, (_SCRATCH.rows, _SCRATCH.cols), self.values.numbers, "u")
+        unused = self._unused(False)
         arguments: list[Tile | str] = [self.values.tile(source), self.number(row), self.number(col)]
         self._read(op, "read", unused, arguments)
 
@@ -170,9 +170,17 @@ class TileOps:
         message = f"pl.read reads outside of {self.values.names[window.param]}"
         for start, dim in zip(starts, window.dims, strict=True):
             self.text.require(_ZERO, start, binary("sub", dim, _ONE), message)
-        frame = _MATRIX_SCRATCH if on_matrix_core else _SCRATCH
-        unused = self.text.allocate(frame, (frame.rows, frame.cols), self.values.numbers, "u")
+        unused = self._unused(on_matrix_core)
         self._read(op, "read_memory", unused, [f"$a{window.param}", self.text.side.text(_flat(window, starts))])
+
+    def _unused(self, on_matrix_core: bool) -> Tile:
+        """A tile that ptoas is shown to be written and that nobody reads."""
+        frame = _MATRIX_SCRATCH if on_matrix_core else _SCRATCH
+        return self.text.allocate(frame, (frame.rows, frame.cols), self.values.numbers, "u")
+
+    def nothing(self, on_matrix_core: bool) -> None:
+        """A call that does nothing."""
+        self.text.template("nothing", [self._unused(on_matrix_core)], [], [])
 
     def _read(self, op: Op, template: str, unused: Tile, arguments: Sequence[Tile | str]) -> None:
         type = op.result.type
@@ -348,15 +356,17 @@ class TileOps:
 
     def _reshape(self, op: Op) -> None:
         target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
-        for value, frame in ((op.result, target.frame), (op.operands[0], source.frame)):
-            shape = tile_type(value).shape
-            if 1 not in shape and frame.cols != shape[1]:
-                raise IRError(
-                    f"not supported: a reshape of {list(shape)}, whose rows do not fill blocks of 32 bytes", op.loc
-                )
-        if target.frame.rows * target.frame.cols != source.frame.rows * source.frame.cols:
-            raise IRError("not supported: a reshape between tiles that are filled up differently", op.loc)
-        self._copy_reinterpreted(op, target, source)
+        shapes = [tile_type(value).shape for value in (op.result, op.operands[0])]
+        filled_up = any(
+            1 not in shape and frame.cols != shape[1]
+            for shape, frame in zip(shapes, (target.frame, source.frame), strict=True)
+        )
+        sizes = {frame.rows * frame.cols for frame in (target.frame, source.frame)}
+        if filled_up or len(sizes) > 1:
+            (rows, cols), (_, source_cols) = shapes
+            self.text.template("reshape", [target], [], [source, str(source_cols), str(rows), str(cols)])
+        else:
+            self._copy_reinterpreted(op, target, source)
 
     def _set_validshape(self, op: Op) -> None:
         self._copy_reinterpreted(op, self.values.tile(op.result), self.values.tile(op.operands[0]))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pypto.ir.types import UINT64 as UINT64
     from pypto.ir.types import AtomicType as AtomicType
     from pypto.ir.types import DType as DType
+    from pypto.ir.types import MaskPattern as MaskPattern
     from pypto.ir.types import MemorySpace as MemorySpace
     from pypto.ir.types import PadValue as PadValue
     from pypto.ir.types import TensorLayout as TensorLayout
@@ -63,11 +64,22 @@ _HOMES = {
         "UINT8",
         "AtomicType",
         "DType",
+        "MaskPattern",
         "MemorySpace",
         "PadValue",
         "TensorLayout",
     ),
-    "pypto.language.annotations": ("FunctionType", "InOut", "Level", "Out", "Scalar", "SplitMode", "Tensor", "Tile", "dynamic"),
+    "pypto.language.annotations": (
+        "FunctionType",
+        "InOut",
+        "Level",
+        "Out",
+        "Scalar",
+        "SplitMode",
+        "Tensor",
+        "Tile",
+        "dynamic",
+    ),
     "pypto.language.errors": ("CompileError", "OutsideKernelError"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

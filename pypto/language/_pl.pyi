@@ -41,25 +41,25 @@ def func_attr(attrs: Any) -> Any:
     """Not supported: not implemented yet."""
 
 def cluster(*, name_hint: Any = '') -> Any:
-    """Not supported: not implemented yet."""
+    """Launches that belong together: ``with pl.cluster() as tasks:``."""
 
 def spmd(core_num: Any, *, sync_start: Any = False, name_hint: Any = '', optimizations: Any = None, deps: Any = None, allow_early_resolve: Any = False, predicate: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """A scope that runs once for each of ``core_num`` blocks: ``for block in pl.spmd(4):`` or ``with pl.spmd(4):``."""
 
 def split_aiv(n: Any, *, mode: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """A part of a scope that both vector cores run: ``for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):``."""
 
 def submit(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """``result, tasks = pl.submit(kernel, *arguments, deps=[...])``: a call of a kernel whose tasks get a name."""
 
 def spmd_submit(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """``pl.submit`` once for each block: ``result, tasks = pl.spmd_submit(kernel, *arguments, core_num=4)``."""
 
 def split(mode: Any, *, slot_num: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """How vector cores share a scope; changes no number."""
 
 def cross_core_slot(*, slot_num: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """How far one kind of core may run ahead of the other; changes no number."""
 
 def create_tensor(shape: Any, dtype: Any, layout: Any = None, manual_dep: Any = False, init_value: Any = None) -> Any:
     """A workspace in global memory that lives until the run ends; entries only. Its elements have no values yet."""
@@ -122,10 +122,10 @@ def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memo
     """A part of a tile, in another memory."""
 
 def aiv_shard(x: Any, span: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """A tile of the matrix core, for the vector cores of `pl.split_aiv`."""
 
 def aic_gather(x: Any, span: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """A tile that the vector cores of `pl.split_aiv` made, for the matrix core."""
 
 def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
     """A row of whole numbers that count up, or down, from ``start``."""
@@ -140,13 +140,13 @@ def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
     """As ``fillpad``, in the memory of the tile."""
 
 def get_block_idx() -> Any:
-    """Not supported: not implemented yet."""
+    """Number of this block among those of a launch; 0 outside of one."""
 
 def get_subblock_idx() -> Any:
-    """Not supported: not implemented yet."""
+    """Number of this vector core within its block; 0 outside of `pl.split_aiv`."""
 
 def get_block_num() -> Any:
-    """Not supported: not implemented yet."""
+    """How many blocks the launch has; 1 outside of one."""
 
 def transpose_view(tile: Any) -> Any:
     """Rows and columns of a tile swapped, in the same memory."""

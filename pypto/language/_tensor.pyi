@@ -29,13 +29,13 @@ def create_l1(shape: Any, dtype: Any, transpose: Any = False) -> Any:
     """Not supported: not implemented yet."""
 
 def gather(input: Any, dim: Any = None, index: Any = None, *, mask_pattern: Any = None, output_dtype: Any = None, kvalue: Any = None, cmp_mode: Any = None, out_cols: Any = None, offset: Any = 0, count_dtype: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Elements of a tensor that an index, a pattern or a comparison chooses."""
 
 def scatter(input: Any, dim: Any = None, index: Any = None, src: Any = None, *, mask_pattern: Any = None, dst: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Elements written where an index or a pattern says."""
 
 def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, dtype: Any = UINT32, rounds: Any = 10) -> Any:
-    """Not supported: not implemented yet."""
+    """Random bits from a counter and a key."""
 
 def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dims: Any = None, pad_value: Any = None, clamp: Any = False) -> Any:
     """A window of a tensor (a view) or of a tile (a copy)."""
@@ -80,13 +80,13 @@ def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> A
     """A row of whole numbers that count up, or down, from ``start``."""
 
 def get_block_idx() -> Any:
-    """Not supported: not implemented yet."""
+    """Number of this block among those of a launch; 0 outside of one."""
 
 def get_subblock_idx() -> Any:
-    """Not supported: not implemented yet."""
+    """Number of this vector core within its block; 0 outside of `pl.split_aiv`."""
 
 def get_block_num() -> Any:
-    """Not supported: not implemented yet."""
+    """How many blocks the launch has; 1 outside of one."""
 
 def add(lhs: Any, rhs: Any) -> Any:
     """Element by element: ``lhs + rhs``; either side may be a scalar, a column or a row."""

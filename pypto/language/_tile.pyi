@@ -59,10 +59,10 @@ def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memo
     """A part of a tile, in another memory."""
 
 def aiv_shard(x: Any, span: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """A tile of the matrix core, for the vector cores of `pl.split_aiv`."""
 
 def aic_gather(x: Any, span: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """A tile that the vector cores of `pl.split_aiv` made, for the matrix core."""
 
 def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
     """A row of whole numbers that count up, or down, from ``start``."""
@@ -77,13 +77,13 @@ def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
     """As ``fillpad``, in the memory of the tile."""
 
 def get_block_idx() -> Any:
-    """Not supported: not implemented yet."""
+    """Number of this block among those of a launch; 0 outside of one."""
 
 def get_subblock_idx() -> Any:
-    """Not supported: not implemented yet."""
+    """Number of this vector core within its block; 0 outside of `pl.split_aiv`."""
 
 def get_block_num() -> Any:
-    """Not supported: not implemented yet."""
+    """How many blocks the launch has; 1 outside of one."""
 
 def transpose_view(tile: Any) -> Any:
     """Rows and columns of a tile swapped, in the same memory."""

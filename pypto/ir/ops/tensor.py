@@ -217,19 +217,16 @@ user_name(
     "out_cols=None, offset=0, count_dtype=None",
     "Elements of a tensor that an index, a pattern or a comparison chooses.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )
 user_name(
     "scatter",
     "input, dim=None, index=None, src=None, *, mask_pattern=None, dst=None",
     "Elements written where an index or a pattern says.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )
 user_name(
     "random",
     "key0, key1, counter0, counter1, counter2, counter3, shape, dtype=UINT32, rounds=10",
     "Random bits from a counter and a key.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )

@@ -221,7 +221,7 @@ register(OpDef("tile.reshape", (_VEC_TILE,), _reshape, core=CoreType.AIV, result
 register(
     OpDef(
         "tile.transpose",
-        (Operand("tile", Kind.TILE, memory=_VEC, dtypes=(FP32, FP16)),),
+        (_VEC_TILE,),
         _transpose,
         core=CoreType.AIV,
         result_memory=MemorySpace.Vec,

@@ -86,7 +86,7 @@ _NOT_YET: dict[str, Any] = {
 }
 # What is simulated computes as precisely as the result can hold.
 _PRECISE = frozenset((name, "high_precision") for name in ("div", "log", "rsqrt", "recip"))
-_HAVE = _PRECISE | memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS
+_HAVE = _PRECISE | memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS | index_calls.OPTIONS
 _SCRATCH = frozenset({"tmp", "tmp_tile"})
 
 

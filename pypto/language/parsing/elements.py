@@ -48,30 +48,20 @@ def read(frame: Frame, tensor: Value, indices: Sequence[Value], node: ast.AST) -
         )
     if frame.on_core and frame.outer is not None:
         made: dict[int, Value] = {}
-        operands = [_hoisted(frame, value, made, node) for value in operands]
+        operands = [_hoisted(frame, value, made) for value in operands]
         with frame.builder.inside(frame.outer):
             return frame.op("tensor.read", operands, node).result
     return frame.op("tensor.read", operands, node).result
 
 
-def _hoisted(frame: Frame, value: Value, made: dict[int, Value], node: ast.AST) -> Value:
+def _hoisted(frame: Frame, value: Value, made: dict[int, Value]) -> Value:
     """The value in front of the current scope, computed there again where it is scalar arithmetic."""
     if id(value) in made:
         return made[id(value)]
     op = defining_op(value)
-    if op is None:
-        if id(value) in frame.core_values:
-            raise frame.error(
-                "an element is read before the scope runs, so that its index cannot depend on a loop inside of the "
-                "scope; read it in the entry",
-                node,
-            )
+    if op is None or not op.name.startswith(("arith.", "tensor.")) or op.name == "tensor.create":
         return value
-    if not op.name.startswith(("arith.", "tensor.")) or op.name == "tensor.create":
-        if op.name in ("scf.for", "scf.if") and id(op) in frame.core_values:
-            raise frame.error("the index of an element is computed by a loop of the scope; read it in the entry", node)
-        return value
-    copy = Op(op.name, [_hoisted(frame, v, made, node) for v in op.operands], [], dict(op.attrs), [], op.loc)
+    copy = Op(op.name, [_hoisted(frame, v, made) for v in op.operands], [], dict(op.attrs), [], op.loc)
     copy.results = [Value(value.name, value.type, copy)]
     if frame.outer is not None:
         frame.outer.ops.append(copy)
@@ -80,8 +70,8 @@ def _hoisted(frame: Frame, value: Value, made: dict[int, Value], node: ast.AST) 
 
 
 def _can_hoist(frame: Frame, values: Sequence[Value]) -> bool:
-    """Whether values are known in front of the current scope."""
-    return not any(_made_on_core(frame, value) for value in values)
+    """Whether a read may happen in front of the current scope: it always happens there, and its index is known."""
+    return frame.builder.block is frame.scope and not any(_made_on_core(frame, value) for value in values)
 
 
 def _made_on_core(frame: Frame, value: Value) -> bool:
@@ -90,7 +80,7 @@ def _made_on_core(frame: Frame, value: Value) -> bool:
         return id(value) in frame.core_values
     if id(op) in frame.core_values or (op.name in ("tile.read", "tensor.read") and _inside(frame, op)):
         return True
-    return op.name.startswith(("arith.", "tensor.")) and not _can_hoist(frame, op.operands)
+    return op.name.startswith(("arith.", "tensor.")) and any(_made_on_core(frame, v) for v in op.operands)
 
 
 def _inside(frame: Frame, op: Op) -> bool:

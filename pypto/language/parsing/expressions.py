@@ -329,7 +329,9 @@ def _call(frame: Frame, node: ast.Call) -> Model:
             f"Python's {target.name}() is not part of the language; {_BUILTIN_ADVICE[target.name]}", node
         )
     if isinstance(target, Operation) and target.name in _HEADS:
-        form = f"with pl.{target.name}(...):" if target.name in ("at", "cluster") else f"for i in pl.{target.name}(...):"
+        form = (
+            f"with pl.{target.name}(...):" if target.name in ("at", "cluster") else f"for i in pl.{target.name}(...):"
+        )
         raise frame.syntax_error(f"pl.{target.name} can only stand in `{form}`", node)
     if isinstance(target, Operation) and target.name in ("submit", "spmd_submit"):
         # It parses calls itself.

@@ -42,6 +42,7 @@ class Frame:
         whole: whether operations work on whole tensors of any size here, instead of on tiles.
         core_values: what loops and branches inside of scopes make, by identity.
         outer: the block of the entry in which the current scope stands.
+        scope: the block of the current scope itself.
         caller: for a function that is spliced: where it is called.
         directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
         blocks: number of the current block and of all blocks, inside of a launch over blocks.
@@ -59,6 +60,7 @@ class Frame:
         self.in_scope = False
         self.whole = False
         self.outer: Block | None = None
+        self.scope: Block | None = None
         self.core_values: set[int] = set()
         self.caller: Frame | None = None
         self.directions: dict[int, Direction] = {}
@@ -76,7 +78,7 @@ class Frame:
     def spliced(self, source: FunctionSource) -> Frame:
         """A frame for the body of another function that becomes part of this one, at this point."""
         inner = Frame(self.program, source, self.function, self.builder)
-        inner.in_scope, inner.whole, inner.outer = self.in_scope, self.whole, self.outer
+        inner.in_scope, inner.whole, inner.outer, inner.scope = self.in_scope, self.whole, self.outer, self.scope
         inner.caller, inner.directions, inner.core_values = self, self.directions, self.core_values
         inner.blocks, inner.lane, inner.hidden = self.blocks, self.lane, self.hidden
         return inner

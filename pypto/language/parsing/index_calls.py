@@ -264,4 +264,5 @@ HANDLERS: dict[str, Callable[[Frame, Bound], Any]] = {
     "sort32": _sort32,
     "mrgsort": _mrgsort,
 }
-OPTIONS: frozenset[tuple[str, str]] = frozenset()
+# (operation, parameter) whose meaning is handled here.
+OPTIONS = frozenset({("gather_row", "shapes"), ("gather_row", "transpose")})

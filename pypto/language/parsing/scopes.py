@@ -26,7 +26,7 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
     body = Block()
     failure: CompileError | None = None
     try:
-        frame.outer = frame.builder.block
+        frame.outer, frame.scope = frame.builder.block, body
         with frame.builder.inside(body):
             parse()
         if program.loads_of_tensors == loads or fits(body, frame.program.backend_type):

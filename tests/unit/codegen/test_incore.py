@@ -212,16 +212,6 @@ def floor_to_half(b: Builder, p: list[Value]) -> None:
     b.value("tile.cast", [load(b, p[0])], types=(TileType(SHAPE, FP16, VEC, SHAPE),), mode="floor")
 
 
-def loop_of_numbers(b: Builder, p: list[Value]) -> None:
-    with b.loop(0, 4, 1, [b.constant(0)]) as loop:
-        loop.carry(b.value("arith.add", [loop.carried[0], loop.index]))
-
-
-def padded_reshape(b: Builder, p: list[Value]) -> None:
-    tile = b.load(p[0], [0, 0], (6, 12), memory=VEC)
-    b.value("tile.reshape", [tile], types=(TileType((12, 6), FP32, VEC, (12, 6)),))
-
-
 def huge_offset(b: Builder, p: list[Value]) -> None:
     big = b.value("arith.mul", [b.constant(2**31), b.constant(1)])
     b.store(load(b, p[0]), p[2], [big, 0])
@@ -231,8 +221,6 @@ def huge_offset(b: Builder, p: list[Value]) -> None:
     ("body", "message"),
     [
         (floor_to_half, "mode floor in a conversion to FP16"),
-        (loop_of_numbers, "a loop inside a kernel that only computes numbers"),
-        (padded_reshape, "rows do not fill blocks of 32 bytes"),
         (huge_offset, "does not fit into 32 bits"),
     ],
 )

@@ -76,11 +76,9 @@ inline void extract(D& d, S& s, int64_t row, int64_t col) {
     for (int64_t c = 0; c < d.GetValidCol(); ++c) at(d, r, c) = at(s, row + r, col + c);
 }
 
-template <class D, class S>
-inline void transpose(D& d, S& s) {
-  for (int64_t r = 0; r < s.GetValidRow(); ++r)
-    for (int64_t c = 0; c < s.GetValidCol(); ++c) at(d, c, r) = at(s, r, c);
-}
+// For loops that only compute numbers.
+template <class T>
+inline void nothing(T&) {}
 
 // The same elements, row by row, in another shape.
 template <class D, class S>
