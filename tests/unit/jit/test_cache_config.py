@@ -39,7 +39,7 @@ def test_cfg_07_immutable() -> None:
     assert config.enabled is False
 
 
-def test_cfg_01_11_default_policy_is_off_with_the_root_in_the_home_folder(
+def test_the_default_policy_is_off_with_the_root_in_the_home_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -61,7 +61,7 @@ def test_without_a_home_folder_only_the_default_root_is_missing(
         capture_policy(CacheConfig(enabled=True))
 
 
-def test_cfg_12_67_relative_paths_are_resolved_at_capture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cfg_67_relative_paths_are_resolved_at_capture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config = CacheConfig(enabled=True, root=Path("cache"), extra_source_paths=("kernels",))
     monkeypatch.chdir(tmp_path)
     policy = capture_policy(config)
@@ -83,6 +83,8 @@ def test_cfg_28_29_30_levels_win_whole(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     call = capture_policy(CacheConfig(root=tmp_path / "call"))
     assert (call.enabled, call.root, call.readonly) == (False, tmp_path / "call", False)
+    bare = capture_policy(CacheConfig(enabled=True))
+    assert (bare.enabled, bare.root, bare.readonly) == (True, Path.home() / ".cache/pypto/jit", False)
 
     configure_cache(None)
     assert capture_policy() == environment

@@ -32,6 +32,22 @@ def test_cfg_04_06_13_all_fields_are_keywords(tmp_path: Path) -> None:
     assert (config.extra_source_paths, config.extra_fingerprint) == ((tmp_path,), "v")
 
 
+def test_cfg_11_12_13_where_a_root_lies_is_settled_when_the_request_is_made(
+    kernels: ModuleType, builds: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    kernels.annotated.compile(config=calling(enabled=True))
+    assert entries(tmp_path / "home/.cache/pypto/jit") == 1
+    config = calling(enabled=True, root=Path("kernel-cache"))
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    builds.while_generating = lambda: os.chdir(tmp_path / "two")
+    kernels.annotated.warmup(config=config)
+    assert Path.cwd() == tmp_path / "two"
+    assert (entries(tmp_path / "one/kernel-cache"), entries(tmp_path / "two")) == (2, 0)
+
+
 def test_cfg_09_27_28_31_32_43_69_the_call_wins_over_the_process(
     kernels: ModuleType, builds: Any, tmp_path: Path
 ) -> None:

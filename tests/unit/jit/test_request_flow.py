@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import shutil
 import stat
@@ -45,7 +46,10 @@ def tree(root: Path) -> dict[str, tuple[int, int, bytes]]:
     return found
 
 
-def test_cfg_01_sta_17_18_disabled_requests(kernels: ModuleType, builds: Any, counts: Counts) -> None:
+def test_cfg_01_sta_17_18_disabled_requests(
+    kernels: ModuleType, builds: Any, counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     first = kernels.annotated.compile()
     second = kernels.annotated.compile()
     assert first is second
@@ -53,6 +57,7 @@ def test_cfg_01_sta_17_18_disabled_requests(kernels: ModuleType, builds: Any, co
     assert first.origin is Origin.PRIVATE
     assert first.program is not None
     assert first.key is None
+    assert not (tmp_path / "home").exists()
 
 
 def test_cfg_47_private_output_stands_in_build_output(kernels: ModuleType, builds: Any) -> None:
@@ -70,14 +75,19 @@ def test_cfg_48_49_54_private_output_never_lies_in_the_root(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
-    before = os.umask(umask)
-    try:
-        made = kernels.annotated.compile(config=cached(Path.cwd(), readonly=True))
-    finally:
-        os.umask(before)
-    assert made.output_dir is not None
-    parent = next(p for p in made.output_dir.parents if p.parent == tmp_path / "scratch")
-    assert stat.S_IMODE(parent.stat().st_mode) == 0o700
+    parents = set()
+    for _ in range(2):
+        builds.forget_objects()
+        before = os.umask(umask)
+        try:
+            made = kernels.annotated.compile(config=cached(Path.cwd(), readonly=True))
+        finally:
+            os.umask(before)
+        assert made.output_dir is not None
+        parent = next(p for p in made.output_dir.parents if p.parent == tmp_path / "scratch")
+        assert stat.S_IMODE(parent.stat().st_mode) == 0o700
+        parents.add(parent)
+    assert len(parents) == 2
     assert not (Path.cwd() / "build_output").exists()
 
 
@@ -171,11 +181,16 @@ def test_cfg_15_16_req_37_readonly_writes_nothing(
     root = tmp_path / "cache"
     kernels.open_shape.warmup(*two_tensors(16), config=cached(root))
     before = tree(root)
+    held = [os.open(lock, os.O_RDWR) for lock in (root / "locks").iterdir()]
+    for descriptor in held:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
     builds.forget_objects()
     readonly = cached(root, readonly=True)
     kernels.open_shape.warmup(*two_tensors(16), config=readonly)
     missed = kernels.open_shape.warmup(*two_tensors(32), config=readonly)
     assert tree(root) == before
+    assert len(held) == 1
+    os.close(held[0])
     assert (missed.state, missed.origin) == ("READY", Origin.PRIVATE)
     assert counts() == {"requests": 3, "misses": 2, "ready_hits": 1, "generation_builds": 2, "binary_builds": 2}
 
@@ -249,19 +264,34 @@ def test_req_10_11_an_object_belongs_to_its_root_and_readonly_policy(
 
 
 def test_cfg_21_22_25_application_inputs_enter_the_key(kernels: ModuleType, builds: Any, tmp_path: Path) -> None:
-    sources = tmp_path / "sources"
-    sources.mkdir()
-    (sources / "a.py").write_text("1")
-    fields = {"extra_source_paths": (sources,), "extra_fingerprint": "v1"}
-    plain = kernels.annotated.compile(config=cached(tmp_path / "cache"))
-    first = kernels.annotated.compile(config=cached(tmp_path / "cache", **fields))
-    assert kernels.annotated.compile(config=cached(tmp_path / "cache", **fields)) is first
-    (sources / "a.py").write_text("2")
-    second = kernels.annotated.compile(config=cached(tmp_path / "cache", **fields))
-    (sources / "note.txt").write_text("not Python")
-    assert kernels.annotated.compile(config=cached(tmp_path / "cache", **fields)) is second
-    third = kernels.annotated.compile(config=cached(tmp_path / "cache", **{**fields, "extra_fingerprint": "v2"}))
-    assert len({plain.key, first.key, second.key, third.key}) == 4
+    """CFG-21, CFG-22, CFG-25, IDB-17: by content, at every request, in folders of any depth."""
+    (tmp_path / "sources/deep").mkdir(parents=True)
+    source, single = tmp_path / "sources/deep/a.py", tmp_path / "table.bin"
+    source.write_text("1")
+    single.write_bytes(b"1")
+    fields: dict[str, Any] = {"extra_source_paths": (tmp_path / "sources", single), "extra_fingerprint": "v1"}
+
+    def key(**others: Any) -> str | None:
+        return kernels.annotated.compile(config=cached(tmp_path / "cache", **{**fields, **others})).key
+
+    def rewrite(path: Path, text: str) -> None:
+        times = path.stat()
+        path.write_text(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    seen = [kernels.annotated.compile(config=cached(tmp_path / "cache")).key, key()]
+    assert key() == seen[-1]
+    for path in (source, single):
+        rewrite(path, "2")
+        seen.append(key())
+    (tmp_path / "sources/note.txt").write_text("not Python")
+    assert key() == seen[-1]
+    (tmp_path / "sources/b.py").write_text("")
+    seen.append(key())
+    seen.append(key(extra_fingerprint="v2"))
+    assert len(set(seen)) == len(seen)
+    (tmp_path / "sources/b.py").unlink()
+    assert key() == seen[3]
 
 
 def test_cfg_55_57_58_epoch_and_identity_policy_are_namespaces(
@@ -301,7 +331,7 @@ def test_cfg_23_req_08_a_missing_input_bypasses(
     assert "absent" in str(pypto.cache_stats().last_bypass_reason)
 
 
-def test_req_21_36_sources_that_change_during_the_build_stay_private(
+def test_req_21_36_sta_24_sources_that_change_during_the_build_stay_private(
     kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, tmp_path: Path
 ) -> None:
     def change() -> None:
