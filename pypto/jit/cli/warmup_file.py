@@ -20,7 +20,7 @@ from pypto.jit.config import CacheConfig
 from pypto.jit.function import JITFunction
 from pypto.jit.request import Request, capture
 from pypto.language.errors import CompileError
-from pypto.runtime.config import BackendType, ExecutionMode, MemoryPlanner, OptimizationStrategy, RunConfig
+from pypto.runtime.config import BackendType, ExecutionMode, MemoryPlanner, OptimizationStrategy, RunConfig, RuntimeKind
 
 SCHEMA_VERSION = 1
 TENSOR_DTYPES = ("FP16", "BF16", "FP32", "INT8", "INT16", "INT32", "INT64", "BOOL")
@@ -30,6 +30,7 @@ _ENUMERATIONS = {
     "memory_planner": MemoryPlanner,
     "backend_type": BackendType,
     "execution_mode": ExecutionMode,
+    "runtime": RuntimeKind,
 }
 _FLAGS = ("dump_passes", "dump_ptoas_passes", "save_kernels")
 _RUN_CONFIG = (*_ENUMERATIONS, *_FLAGS, "platform", "save_kernels_dir", "distributed_config")
