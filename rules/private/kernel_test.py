@@ -170,9 +170,15 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
     import numpy as np
 
     from pypto.runtime.config import RunConfig
+    from pypto.runtime.distributed.config import DistributedConfig
 
     target = bundle.description.target
-    config = RunConfig(backend_type=target.backend_type, execution_mode=target.execution_mode, sim_checks=True)
+    config = RunConfig(
+        backend_type=target.backend_type,
+        execution_mode=target.execution_mode,
+        sim_checks=True,
+        distributed_config=DistributedConfig(range(plan["ranks"])) if plan["ranks"] else None,
+    )
     golden = function_of(module, plan["function"], "function")
     kernel = bundle.load(plan["entry"])
     for entry in bundle.entries:

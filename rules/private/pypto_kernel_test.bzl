@@ -31,6 +31,7 @@ def _pypto_kernel_test_impl(ctx):
         "golden_arguments": ctx.attr.golden_arguments,
         "inputs": ctx.attr.inputs,
         "imports": [ctx.workspace_name] + imports,
+        "ranks": ctx.attr.ranks,
         "seed": ctx.attr.seed,
         "tolerance": ctx.attr.tolerance,
         "wheels": sorted({runfiles_path(ctx, file).partition("/")[0]: None for file in ctx.files._wheels}),
@@ -83,6 +84,9 @@ pypto_kernel_test = rule(
             mandatory = True,
             providers = [PyptoBundleInfo],
             doc = "The `pypto_kernel` or `pypto_bundle` to run.",
+        ),
+        "ranks": attr.int(
+            doc = "The number of ranks that a distributed program (`@pl.jit.host`) runs on.",
         ),
         "seed": attr.int(
             default = 1,

@@ -191,9 +191,9 @@ class _Planner:
     def view(self, op: HostOp, base: Region, offsets: list[int], sizes: list[int]) -> Region:
         for axis, (offset, size, length) in enumerate(zip(offsets, sizes, base.shape, strict=True)):
             if offset < 0 or size < 1 or offset + size > length:
-                raise self.error(
-                    op, f"elements {offset} to {offset + size - 1} of axis {axis} are taken, which has {length}"
-                )
+                what = f"index {offset} is" if size == 1 else f"elements {offset} to {offset + size - 1} are"
+                ranks = f"; the program runs on {self.world} rank{'s' if self.world > 1 else ''}"
+                raise self.error(op, f"{what} outside of axis {axis} of length {length}{ranks}")
         dropped = op.attrs.get("dropped", ())
         kept = [axis for axis in range(len(sizes)) if axis not in dropped]
         start = sum(offset * stride for offset, stride in zip(offsets, base.strides, strict=True))

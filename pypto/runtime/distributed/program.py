@@ -83,8 +83,10 @@ class DistributedProgram:
             HostProgramError: the entry cannot be run with these arguments and ranks.
             RankError: a rank failed, died or did not finish.
         """
+        # What does not fit is said before a process is started.
+        bound, plan = self.bind(args, self.settings(config).world_size)
         with DistributedWorker(self, config) as worker:
-            return worker(*args, config=config)
+            return worker.run_bound(bound, plan, config)
 
     def prepare(self, config: RunConfig | None = None) -> DistributedWorker:
         """A worker whose ranks stay until it is closed; ``config`` says how many there are."""
@@ -167,8 +169,12 @@ class DistributedWorker:
                 f"the worker of '{self._program.host.entry}' has the devices {list(self._config.device_ids)}, the "
                 "call's DistributedConfig names others; prepare another worker"
             )
-        assert settings is not None
         bound, plan = self._program.bind(args, self._config.world_size)
+        return self.run_bound(bound, plan, settings)
+
+    def run_bound(self, bound: DistributedArguments, plan: Plan, settings: RunConfig | None) -> object:
+        """Run with arguments that `DistributedProgram.bind` checked; otherwise as a call."""
+        assert settings is not None
         with self._lock:
             if not self._ranks.alive:
                 raise RuntimeError(
@@ -176,7 +182,7 @@ class DistributedWorker:
                     "prepare another one"
                 )
             self._run(bound, plan, settings)
-        outputs = tuple(args[index] for index in self._program.host.returns)
+        outputs = tuple(bound.values[index] for index in self._program.host.returns)
         return None if not outputs else outputs[0] if len(outputs) == 1 else outputs
 
     def close(self) -> None:
