@@ -20,6 +20,7 @@ _KERNEL_HEADERS = ("abi.h", "bounds.h", "fault.h", "kernel.h", "memory_model.h",
 _SIMULATOR_HEADERS = ("assertions.h", "gather.h", "tile_math.h", "tiles.h")
 _ORCHESTRATION_HEADERS = (
     "abi.h",
+    "accesses.h",
     "checks.h",
     "executor.h",
     "fault.h",

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "pypto/region.h"
+#include "pypto/accesses.h"
 #include "pypto/task.h"
 #include "pypto/types.h"
 
@@ -42,29 +42,24 @@ class Graph {
  private:
   // Reads never wait for reads: apart from writes, thousands of tasks that read one tensor are no work.
   struct Past {
-    std::vector<PastAccess> reads, writes;
+    Accesses reads, writes;
   };
 
   void order_after_conflicts(int32_t index, const Origin& origin, const Access& access) {
     const size_t root = static_cast<size_t>(access.root);
     if (past_.size() <= root) past_.resize(root + 1);
     Past& past = past_[root];
-    order_after(past.writes, index, origin, access);
-    if (!access.writes) {
-      past.reads.emplace_back(index, origin, access);
-      return;
+    const auto never = [](int64_t) { return false; };
+    const auto order = [&](int64_t earlier) {
+      if (earlier != index) order_after_task(earlier, index);
+    };
+    past.writes.conflicts(origin, access, never, order);
+    if (access.writes) {
+      past.reads.conflicts(origin, access, never, order);
+      past.reads.remove_covered(origin, access);
+      past.writes.remove_covered(origin, access);
     }
-    order_after(past.reads, index, origin, access);
-    for (std::vector<PastAccess>* list : {&past.reads, &past.writes})
-      std::erase_if(*list, [&](const PastAccess& earlier) { return earlier.covered_by(origin, access); });
-    past.writes.emplace_back(index, origin, access);
-  }
-
-  void order_after(const std::vector<PastAccess>& accesses, int32_t index, const Origin& origin, const Access& access) {
-    for (const PastAccess& earlier : accesses)
-      if (earlier.task != index && !is_ordered(earlier.task, index) && !earlier.apart_from(origin, access) &&
-          overlaps(earlier.region, access.region))
-        order_after_task(earlier.task, index);
+    (access.writes ? past.writes : past.reads).add(PastAccess(index, origin, access));
   }
 
   // Successors are added in ascending order, so that a repeated edge is the last one.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pypto/abi.h"
+#include "pypto/accesses.h"
 #include "pypto/checks.h"
 #include "pypto/memory.h"
 #include "pypto/region.h"
@@ -45,11 +46,9 @@ class Ring {
   Ring(size_t window, size_t dependencies, unsigned threads, const GuardedBuffers* guarded, Trace* trace)
       : window_(window != 0 ? window : kWindow),
         dependencies_(dependencies != 0 ? dependencies : kDependencies),
-        threads_(threads != 0 ? threads : std::thread::hardware_concurrency()),
+        threads_(allowed_threads(threads)),
         guarded_(guarded),
-        trace_(trace) {
-    threads_ = std::max(threads_, 2u);
-  }
+        trace_(trace) {}
 
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -108,7 +107,7 @@ class Ring {
 
   // Who touched one root; accesses of tasks that are over are dropped as they are met.
   struct Past {
-    std::vector<PastAccess> reads, writes;
+    Accesses reads, writes;
     size_t swept_at = 64;
   };
 
@@ -208,48 +207,41 @@ class Ring {
   void find_predecessors(const Origin& origin, const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
     predecessors_.clear();
     std::copy_if(after.begin(), after.end(), std::back_inserter(predecessors_), [this](int64_t task) { return !is_over(task); });
+    const auto over = [this](int64_t task) { return is_over(task); };
+    const auto wait_for = [this](int64_t task) { predecessors_.push_back(task); };
     for (const Access& access : accesses) {
       const auto found = past_.find(access.root);
       if (found == past_.end()) continue;
-      conflicts(found->second.writes, origin, access);
-      if (access.writes) conflicts(found->second.reads, origin, access);
+      found->second.writes.conflicts(origin, access, over, wait_for);
+      if (access.writes) found->second.reads.conflicts(origin, access, over, wait_for);
     }
     std::sort(predecessors_.begin(), predecessors_.end());
     predecessors_.erase(std::unique(predecessors_.begin(), predecessors_.end()), predecessors_.end());
   }
 
-  void conflicts(std::vector<PastAccess>& accesses, const Origin& origin, const Access& access) {
-    drop_finished(accesses);
-    for (const PastAccess& earlier : accesses)
-      if (!earlier.apart_from(origin, access) && overlaps(earlier.region, access.region))
-        predecessors_.push_back(earlier.task);
-  }
-
-  void drop_finished(std::vector<PastAccess>& accesses) {
-    std::erase_if(accesses, [this](const PastAccess& access) { return is_over(access.task); });
+  void drop_finished(Past& past) {
+    const auto over = [this](int64_t task) { return is_over(task); };
+    past.reads.remove_if(over);
+    past.writes.remove_if(over);
+    past.swept_at = std::max<size_t>(64, 2 * (past.reads.size() + past.writes.size()));
   }
 
   void remember(int64_t index, const Origin& origin, const Access& access) {
     Past& past = past_[access.root];
-    if (!access.writes) {
-      past.reads.emplace_back(index, origin, access);
-      if (past.reads.size() < past.swept_at) return;
-      // Reads never wait for reads, so that nothing else would drop them.
-      drop_finished(past.reads);
-      past.swept_at = std::max<size_t>(64, 2 * past.reads.size());
-      return;
+    if (access.writes) {
+      past.reads.remove_covered(origin, access);
+      past.writes.remove_covered(origin, access);
     }
-    for (std::vector<PastAccess>* list : {&past.reads, &past.writes})
-      std::erase_if(*list, [&](const PastAccess& earlier) { return earlier.covered_by(origin, access); });
-    past.writes.emplace_back(index, origin, access);
+    (access.writes ? past.writes : past.reads).add(PastAccess(index, origin, access));
+    // What nobody meets again is dropped by nothing else.
+    if (past.reads.size() + past.writes.size() >= past.swept_at) drop_finished(past);
   }
 
   // Roots that no task uses any more are forgotten now and then.
   void sweep() {
     if (past_.size() < sweep_at_) return;
     for (auto entry = past_.begin(); entry != past_.end();) {
-      drop_finished(entry->second.reads);
-      drop_finished(entry->second.writes);
+      drop_finished(entry->second);
       const bool unused = entry->second.reads.empty() && entry->second.writes.empty();
       entry = unused ? past_.erase(entry) : std::next(entry);
     }
