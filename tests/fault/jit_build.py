@@ -7,14 +7,13 @@ its own that it can publish.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jit_stand_ins
 from injection import Point, Scenario, _assert_locks_free
+from jit_stand_ins import in_child
 from tracing import Outcome, fast_folder, mark
 
 import pypto
@@ -26,26 +25,6 @@ from pypto.jit.config import CacheConfig
 from pypto.runtime.config import RunConfig
 
 _BUILT = ("generation_builds", "binary_builds")
-
-
-def in_child(action: Callable[[], Any]) -> Any:
-    """What an action returns in a forked child, by way of JSON."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            try:
-                answer = action()
-            except BaseException as error:
-                answer = {"raised": f"{type(error).__name__}: {error}"}
-            os.write(writer, json.dumps(answer).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as stream:
-        text = stream.read()
-    os.waitpid(child, 0)
-    return json.loads(text)
 
 
 class JitBuild(Scenario):
@@ -133,6 +112,3 @@ class JitBuild(Scenario):
             trouble = report["storage_errors"] + report["invalid_entries"] + report["bypasses"]
             assert trouble >= 1, f"private without a reason that counts: {report}"
         return str(report["origin"])
-
-
-__all__ = ["JitBuild", "in_child"]

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jit_build import JitBuild, in_child
+from jit_build import JitBuild
+from jit_stand_ins import in_child
 
 CAMPAIGN = Path(__file__).with_name("campaign.py")
 

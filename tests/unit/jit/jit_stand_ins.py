@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -165,3 +167,37 @@ def load_kernels(folder: Path) -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def in_child(action: Callable[[], Any]) -> Any:
+    """What an action returns in a forked child, by way of JSON; an error is its text under ``raised``."""
+    return in_children([action])[0]
+
+
+def in_children(actions: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What several actions return, each in a forked child of its own, all at once."""
+    started = [_start(action) for action in actions]
+    return [_answer(child, reader) for child, reader in started]
+
+
+def _start(action: Callable[[], Any]) -> tuple[int, int]:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            try:
+                answer = action()
+            except BaseException as error:
+                answer = {"raised": f"{type(error).__name__}: {error}"}
+            os.write(writer, json.dumps(answer).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    return child, reader
+
+
+def _answer(child: int, reader: int) -> Any:
+    with os.fdopen(reader) as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    return json.loads(text)

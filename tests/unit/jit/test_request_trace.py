@@ -15,13 +15,23 @@ import pytest
 import pypto
 import pypto.runtime.prebuilt
 from pypto.build.specs import GENERATED_SPEC, ready_spec
-from pypto.jit import building, flow, request
+from pypto.jit import building, flow, request, stats
 from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore, BuildKind
 from pypto.jit.artifact_cache import store as store_module
 from pypto.jit.config import CacheConfig, configure_cache
 from pypto.jit.lookup import StoredEntries
 from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
+
+
+class Array:
+    """What calls are made with."""
+
+    shape = (16, 64)
+    dtype = "float32"
+
+
+ARRAY: Any = Array()
 
 
 @pytest.fixture
@@ -216,13 +226,8 @@ def test_jit_01_to_09_compile_and_warmup_load_nothing(
 
 
 def test_jit_03_samples_are_the_same_for_both(kernels: ModuleType, builds: Any, enabled: RunConfig) -> None:
-    class Meta:
-        shape = (16, 64)
-        dtype = "float32"
-
-    sample: Any = Meta()
-    compiled = kernels.annotated.compile(sample, 3, out=sample, config=enabled)
-    assert kernels.annotated.warmup(x=sample, count=4, out=sample, config=enabled) is compiled
+    compiled = kernels.annotated.compile(ARRAY, 3, out=ARRAY, config=enabled)
+    assert kernels.annotated.warmup(x=ARRAY, count=4, out=ARRAY, config=enabled) is compiled
 
 
 @pytest.mark.parametrize("case", ["bypass", "readonly", "changed"])
@@ -267,12 +272,38 @@ def test_req_56_sta_19_20_21_27_28_43_every_forcing_option(
     assert not root.exists()
 
 
-def test_sta_15_16_38_times_grow_and_hold_no_runs(kernels: ModuleType, builds: Any, enabled: RunConfig) -> None:
+def test_sta_15_16_38_jit_10_times_grow_and_hold_no_runs(
+    kernels: ModuleType, builds: Any, enabled: RunConfig, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """STA-15, STA-16, STA-38, JIT-10: by a clock that a run moves far ahead; the call itself publishes."""
+    ran = 10**15
+    now = 0
+
+    def clock() -> int:
+        nonlocal now
+        now += 1
+        return now
+
+    class Slow:
+        def __call__(self, *_arguments: Any, **_options: Any) -> str:
+            nonlocal now
+            now += ran
+            return "ran"
+
+        def prepare(self, *_arguments: Any) -> None:
+            return None
+
+    monkeypatch.setattr(stats.time, "perf_counter_ns", clock)
+    monkeypatch.setattr(pypto.runtime.prebuilt, "load", lambda *_a, **_k: Slow())
     before = pypto.cache_stats()
-    kernels.annotated.warmup(config=enabled)
+    kernels.annotated.compile(config=enabled)
+    assert not list(root.rglob("ready"))
+    assert kernels.annotated(ARRAY, 1, ARRAY, config=enabled) == "ran"
     after = pypto.cache_stats()
-    assert after.lookup_ns > before.lookup_ns
-    assert after.build_ns > before.build_ns
+    assert now > ran
+    assert 0 < after.lookup_ns - before.lookup_ns < 1000
+    assert 0 < after.build_ns - before.build_ns < 1000
+    assert list(root.rglob("ready"))
 
 
 def test_sta_35_36_storage_errors_are_told_by_their_kind(
