@@ -212,7 +212,8 @@ class _Checker:
 def _difference(name: str, expected: Any, got: Any, allowed: float) -> Difference:
     got = np.asarray(got).astype(np.float64)
     # Equal numbers, infinities and what is no number in both are no difference.
-    apart = np.where((expected == got) | (np.isnan(expected) & np.isnan(got)), 0.0, np.abs(expected - got))
+    with np.errstate(invalid="ignore"):
+        apart = np.where((expected == got) | (np.isnan(expected) & np.isnan(got)), 0.0, np.abs(expected - got))
     apart = np.where(np.isnan(apart), np.inf, apart)
     place = np.unravel_index(int(apart.argmax()), apart.shape)
     absolute = float(apart[place])

@@ -82,21 +82,23 @@ def _index(
     ]
     if memory is not None:
         columns = ("Id", "Kernel", "Core", "Operations", "Code", "On-chip memory")
-        body += ["<h2>Kernels</h2>", table(columns, _kernels(config, memory))]
+        body += ["<h2>Kernels</h2>", table(columns, _kernels(directory, config, memory))]
     if times is not None:
         rows = [[stage["stage"], stage["name"], stage["ms"]] for stage in times["stages"]]
         body += ["<h2>Times</h2>", table(("Stage", "Of", "ms"), rows, caption="Tools run at the same time.")]
     return page(f"Report of {entry}", "\n".join(body))
 
 
-def _kernels(config: Mapping[str, Any], memory: Mapping[str, Any]) -> list[list[object]]:
+def _kernels(directory: Path, config: Mapping[str, Any], memory: Mapping[str, Any]) -> list[list[object]]:
     use = {
         kernel["kernel"]: ", ".join(f"{m['memory']} {100 * m['peak'] / m['limit']:.1f} %" for m in kernel["memories"])
         for kernel in memory["kernels"]
     }
     rows: list[list[object]] = []
     for kernel in config["kernels"]:
-        code = Html(", ".join(link(f"../{kernel[part]}", part) for part in ("pto", "cpp", "source") if part in kernel))
+        # What ptoas makes is there once the binaries are.
+        there = [part for part in ("pto", "cpp", "source") if part in kernel and (directory / kernel[part]).is_file()]
+        code = Html(", ".join(link(f"../{kernel[part]}", part) for part in there))
         name = kernel["name"]
         rows.append([kernel["id"], name, kernel["core"].upper(), len(kernel["ops"]), code, use.get(name, "")])
     return rows
