@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -163,6 +164,20 @@ def bundle(world: World, descriptor: Path) -> Path:
         )
         assert done.returncode == 0, done.stderr
     return at / "scaled.bundle"
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with this project as it is installed from its wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    shutil.copytree(PROJECT / "pypto", source / "pypto", ignore=shutil.ignore_patterns("__pycache__", "BUILD.bazel"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        if (PROJECT / name).exists():
+            shutil.copy(PROJECT / name, source)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder / "site", source]
+    subprocess.run(command, check=True)
+    return folder / "site"
 
 
 @pytest.fixture

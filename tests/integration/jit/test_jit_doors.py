@@ -136,19 +136,8 @@ def _other_python() -> str:
 
 
 def test_another_python_an_installed_wheel_and_a_strange_environment_change_no_byte(
-    world: Any, cache: Path, same_files: Any, tmp_path: Path
+    world: Any, cache: Path, same_files: Any, installed: Path, tmp_path: Path
 ) -> None:
-    project = Path(__file__).resolve().parents[3]
-    source = tmp_path / "source"
-    source.mkdir()
-    shutil.copytree(project / "pypto", source / "pypto", ignore=shutil.ignore_patterns("__pycache__", "BUILD.bazel"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        if (project / name).exists():
-            shutil.copy(project / name, source)
-    installed = tmp_path / "installed"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", installed, source], check=True
-    )
     counts = world.counts(
         f"assert pypto.__file__.startswith({str(installed)!r})\nscaled.warmup()",
         python=(_other_python(), "-O"),

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 WARMUP = {
@@ -61,27 +63,30 @@ def test_cli_43_a_failing_kernel_is_status_1(world: Any) -> None:
     assert "sample_kernels.py" in result["reason"]
 
 
-def test_ben_01_to_22_the_benchmark(world: Any, tmp_path: Path) -> None:
+def test_the_benchmark_from_source_and_installed(world: Any, installed: Path, tmp_path: Path) -> None:
+    """BEN-01 to BEN-08, BEN-20 to BEN-22: from source, then with what a wheel installed, on the root that is filled."""
     script = PROJECT / "tests/benchmarks/jit_cache_latency.py"
-    output = tmp_path / "build/latency.json"
-    done = subprocess.run(
-        [sys.executable, str(script), "--cache-root", str(tmp_path / "cache"), "--runs", "2", "--output", str(output)],
-        cwd=tmp_path,
-        env=environment(world),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(output.read_text())
-    assert report["runs"] == len(report["measurements"]) == 2
-    assert len({each["pid"] for each in report["measurements"]}) == 2
-    for each in report["measurements"]:
-        assert each["latency_ns"] == each["warmup_ns"] + each["load_ns"]
-        assert each["counters"]["ready_hits"] == 1
-        assert each["counters"]["generation_builds"] == each["counters"]["bypasses"] == 0
-    assert report["summary"]["latency_ms"] > 0
-    assert list((tmp_path / "cache").rglob("ready"))
+    root, output = tmp_path / "cache", tmp_path / "build/latency.json"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (packages,) = (tmp_path / "venv/lib").glob("python*/site-packages")
+    (packages / "all.pth").write_text(f"{installed}\n{Path(numpy.__file__).parents[1]}\n")
+    source = environment(world)
+    alone = {name: value for name, value in source.items() if name != "PYTHONPATH"}
+    for python, variables, runs in ((Path(sys.executable), source, 2), (tmp_path / "venv/bin/python", alone, 1)):
+        arguments = ["--cache-root", str(root), "--runs", str(runs), "--output", str(output)]
+        done = subprocess.run(
+            [python, script, *arguments], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        report = json.loads(output.read_text())
+        assert report["runs"] == len(report["measurements"]) == runs
+        assert len({each["pid"] for each in report["measurements"]}) == runs
+        for each in report["measurements"]:
+            assert each["latency_ns"] == each["warmup_ns"] + each["load_ns"]
+            assert each["counters"]["ready_hits"] == 1
+            assert Path(each["directory"]).is_relative_to(root)
+        assert report["summary"]["latency_ms"] > 0
+        assert len(list(root.rglob("artifact_manifest.json"))) == 2
 
 
 def test_import_pypto_loads_what_a_hit_needs_and_no_more(world: Any) -> None:
