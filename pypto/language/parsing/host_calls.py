@@ -48,6 +48,10 @@ def check_host(function: Function, error: Callable[[str, Loc | None], CompileErr
             "under @pl.jit and call that one with device=",
             op.loc,
         )
+    if not any(op.name == "host.call" for op in function.body.walk()):
+        raise error(
+            f"{function.name} calls no function under @pl.jit; a HOST entry runs at least one on a rank", function.loc
+        )
     for param in function.params:
         if param.direction is Direction.Out and not any(_writes(op, param.value) for op in function.body.walk()):
             raise error(

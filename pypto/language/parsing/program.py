@@ -127,7 +127,7 @@ class ProgramParser:
         operands: list[Value] = []
         types: list[Type] = []
         for param, (model, place) in zip(signature.params, bound, strict=True):
-            value, type = _argument(frame, target, param, model, place)
+            value, type = _argument(frame, target, param, model, place, late=True)
             operands.append(value)
             # Where a tensor comes from does not matter to a chip.
             types.append(replace(type, is_view=False) if isinstance(type, TensorType) else type)
@@ -286,9 +286,13 @@ def _bind(
 
 
 def _argument(
-    frame: Frame, target: KernelSource, param: SignatureParam, model: Model, place: ast.AST
+    frame: Frame, target: KernelSource, param: SignatureParam, model: Model, place: ast.AST, late: bool = False
 ) -> tuple[Value, Type]:
-    """An argument of a call, and the type of the parameter in the called function."""
+    """An argument of a call, and the type of the parameter in the called function.
+
+    Args:
+        late: whether sizes that are not known now are compared with the annotated ones when the call is made.
+    """
     what = f"{target.name}: {param.name}"
     if not param.is_tensor:
         dtype = param.dtype
@@ -304,6 +308,8 @@ def _argument(
     shape = tuple(
         DynDim(f"{param.name}_{axis}") if isinstance(dim, Value) else dim for axis, dim in enumerate(given.shape)
     )
+    if late and param.shape is not None and len(param.shape) == len(shape):
+        shape = tuple(dim if isinstance(dim, int) else own for dim, own in zip(shape, param.shape, strict=True))
 
     def wrong(message: str) -> Exception:
         return frame.error(f"{what} {message}", place)

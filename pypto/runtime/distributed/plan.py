@@ -247,12 +247,12 @@ class _Planner:
         (nbytes,) = operands
         if nbytes < 1:
             raise self.error(op, f"a window buffer needs a positive number of bytes, got {nbytes}")
-        parts = []
-        for _ in range(self.world):
-            parts.append((self.bases, self.size, nbytes))
-            self.bases += 1
-            self.size += _aligned(nbytes)
-        self.buffers[op.attrs["buffer"]] = parts
+        # Side by side, so that all ranks' parts are one tensor as well.
+        self.buffers[op.attrs["buffer"]] = [
+            (self.bases + rank, self.size + rank * nbytes, nbytes) for rank in range(self.world)
+        ]
+        self.bases += self.world
+        self.size += _aligned(self.world * nbytes)
         return []
 
     def host_window(self, op: HostOp, operands: list[Any]) -> list[Any]:
@@ -267,6 +267,8 @@ class _Planner:
                     f"a window {_shown(operands)} of {dtype} takes {region.size * region.itemsize} bytes, but the "
                     f"buffer {name} has {nbytes}",
                 )
+            if nbytes % region.itemsize:
+                raise self.error(op, f"a buffer of {nbytes} bytes cannot be divided into elements of {dtype}")
             regions.append(region)
         return [Window(tuple(regions), name)]
 
