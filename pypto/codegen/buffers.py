@@ -10,10 +10,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from pypto.codegen.lowering import lowering_of
 from pypto.codegen.tiles import Frame, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
-from pypto.ir.ops.lowering import ByElement
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import same_value
@@ -279,12 +279,9 @@ def ordered(moves: list[tuple[Buffer, Buffer]]) -> tuple[list[Buffer], list[tupl
 
 def _in_place(op: Op) -> bool:
     """Whether each element is read before the same element is written, so that result and source may be one buffer."""
-    found = definition(op.name)
-    lowering = found.lowering
-    if isinstance(lowering, ByElement):
-        lowering = lowering.chosen(_tile_type(op.operands[0]).dtype, _tile_type(op.result).dtype)
+    lowering = lowering_of(op)
     steps = len(lowering) if isinstance(lowering, tuple) else 1
-    return op.name in _COPIES or (found.pointwise and steps == 1)
+    return op.name in _COPIES or (definition(op.name).pointwise and steps == 1)
 
 
 def _tile_type(value: Value) -> TileType:

@@ -1,7 +1,8 @@
 """Rewrites of an incore function in front of code generation, on a copy of it.
 
 Products get operands that are loaded the other way round instead of transposed ones. Reductions and expansions of
-columns [R, 1], which no instruction takes, become what they mean: element-wise work, copies, or the same work on a row.
+columns [R, 1], which no instruction takes (templates do), become what they mean: element-wise work, copies, or the same
+work on a row.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from pypto.codegen.lowering import lowering_of
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
+from pypto.ir.ops.lowering import Template
 from pypto.ir.types import TileType
 from pypto.ir.values import defining_op
 
@@ -70,7 +73,7 @@ def _without_columns(op: Op) -> list[Op]:
     """The operations that stand for a reduction or expansion of a column; other operations stay."""
     kind = _KIND.match(op.name)
     first = op.operands[0].type if op.operands else None
-    if kind is None or not isinstance(first, TileType) or first.shape[1] != 1:
+    if kind is None or not isinstance(first, TileType) or first.shape[1] != 1 or isinstance(lowering_of(op), Template):
         return [op]
     if first.shape[0] == 1:
         # One element: its row and its column are the same.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,7 @@ class KernelText:
         self.indent = 2
         self._counter = 0
         self._op_number = -1
+        self._held = 0
         self._elements: dict[str, str] = {}
         self.templates = False
         self._pending: list[tuple[str, str]] = []
@@ -211,18 +212,21 @@ class KernelText:
             read: takes what the call returns.
         """
         sources = {tile.name: tile for tile in (*kept, *(a for a in arguments if isinstance(a, Tile)))}
+        if not sources:
+            blank = self._blank(out.frame.dtype.nbytes for out in outs)
+            sources = {} if blank is None else {blank.name: blank}
         pairs: list[tuple[Tile | None, Tile]] = [(source, out) for source in sources.values() for out in outs]
         names: dict[str, str] = {}
         entry: dict[str, Any] = {}
-        for number, (source, out) in enumerate(pairs or [(None, out) for out in outs]):
-            names.setdefault(out.name, f"$p{number}.0")
+        for source, out in pairs or [(None, out) for out in outs]:
+            names.setdefault(out.name, f"$p{self._held}.0")
             if source is None:
                 self._fill_any(out)
             else:
-                names.setdefault(source.name, f"$p{number}.1")
+                names.setdefault(source.name, f"$p{self._held}.1")
                 self.line(f"pto.treshape ins({source.typed}) outs({out.typed})")
-            entry = {"op": self._op_number, "call": "TEXPANDS" if source is None else "TRESHAPE", "held": True}
-            self.calls.append(entry)
+            entry = self._hold("TEXPANDS" if source is None else "TRESHAPE")
+        self._held = 0
         del entry["held"]
         shown = [names[a.name] if isinstance(a, Tile) else a for a in arguments]
         entry["statement"] = f"pypto::tiles::{name}({', '.join([*(names[t.name] for t in outs), *shown])});"
@@ -233,6 +237,22 @@ class KernelText:
             entry["statement"] = f"$a{read.slot} = {entry['statement']}"
             entry["after"] = read.after
         self.templates = True
+
+    def _hold(self, call: str) -> dict[str, Any]:
+        """Plan a call that only names the tiles of the one that follows."""
+        entry = {"op": self._op_number, "call": call, "held": True}
+        self.calls.append(entry)
+        self._held += 1
+        return entry
+
+    def _blank(self, sizes: Iterable[int]) -> Tile | None:
+        """A source for results that ptoas cannot fill: those of 8 bytes an element."""
+        if max(sizes) <= 4:
+            return None
+        tile = self.allocate(Frame(MemorySpace.Vec, FP32, 1, 8), (1, 8), {}, "b")
+        self._fill_any(tile)
+        self._hold("TEXPANDS")
+        return tile
 
     def _fill_any(self, tile: Tile) -> None:
         name = element_name(tile.frame.dtype)

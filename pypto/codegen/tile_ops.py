@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pypto.codegen.buffers import Buffer, BufferPlan, is_tile
+from pypto.codegen.lowering import lowering_of
 from pypto.codegen.scalars import Const, Expr, Leaf, binary
 from pypto.codegen.tensors import TaskArguments, TensorWindow
 from pypto.codegen.text import KernelText, Tile
 from pypto.codegen.tiles import WRITTEN, Frame, element_name
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
-from pypto.ir.ops.lowering import ByElement, Form, Instruction, Lowering, Template
+from pypto.ir.ops.lowering import Form, Instruction, Template
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, INDEX, MemorySpace, ScalarType, TileType, Valid
 
@@ -74,25 +75,19 @@ class TileOps:
         Raises:
             IRError: it has no lowering, or not for these types.
         """
-        found = definition(op.name)
+        lowering = lowering_of(op)
         if op.name in _SIZED:
             self._require_valid(op)
         if op.name == "tile.cast":
             _check_rounding(op)
         if op.name in self._special:
             self._special[op.name](op)
-        elif found.lowering is not None:
-            self._lowered(op, found.lowering)
-        else:
-            raise IRError(f"not supported: {found.label} has no lowering yet", op.loc)
-
-    def _lowered(self, op: Op, lowering: Lowering) -> None:
-        if isinstance(lowering, ByElement):
-            lowering = lowering.chosen(tile_type(op.operands[0]).dtype, tile_type(op.result).dtype)
-        if isinstance(lowering, Template):
+        elif isinstance(lowering, Template):
             self._template(op, lowering)
-        else:
+        elif lowering is not None:
             self._instructions(op, lowering)
+        else:
+            raise IRError(f"not supported: {definition(op.name).label} has no lowering yet", op.loc)
 
     def length(self, valid: Valid) -> Expr:
         """A valid length as an expression."""

@@ -60,12 +60,8 @@ def shape_problem(type: TileType) -> str | None:
     unit = _BLOCK_BYTES // size
     where = type.memory.value if type.memory else "?"
     subject = f"a tile [{rows}, {cols}] of {type.dtype} in {where}"
-    if type.memory is MemorySpace.Vec:
-        if cols == 1 and (rows * size) % _BLOCK_BYTES:
-            return f"{subject}: a column needs a multiple of {unit} rows; use {_up(rows, unit)} rows and valid_shape"
-        if cols != 1 and (cols * size) % _BLOCK_BYTES:
-            return f"{subject}: columns must be a multiple of {unit}; use {_up(cols, unit)} columns and valid_shape"
-    elif type.memory in (MemorySpace.Mat, MemorySpace.Left, MemorySpace.Right):
+    # Vector memory takes any shape: code generation fills rows and columns up to blocks.
+    if type.memory in (MemorySpace.Mat, MemorySpace.Left, MemorySpace.Right):
         if rows % _FRACTAL_ROWS and rows != 1:
             return (
                 f"{subject}: rows must be a multiple of {_FRACTAL_ROWS}; "

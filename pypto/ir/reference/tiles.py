@@ -74,7 +74,13 @@ for _axis in ("row", "col"):
     TILES[f"{_axis}_expand_max"], TILES[f"{_axis}_expand_min"] = np.maximum, np.minimum
     TILES[f"{_axis}_expand_expdif"] = lambda a, b: np.exp(a - b)
 
-_ROUNDINGS: dict[str, Callable[[Any], Any]] = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}
+# `round` takes a half away from zero, all modes that are not here take it to the even number.
+_ROUNDINGS: dict[str, Callable[[Any], Any]] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": lambda a: np.trunc(a + np.copysign(0.5, a)),
+}
 
 
 def compared(pred: str, a: Any, b: Any) -> Any:

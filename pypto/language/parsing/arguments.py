@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pypto.ir.nodes import Value
 from pypto.ir.ops.arith import PREDICATES
-from pypto.ir.types import DType, MemorySpace
+from pypto.ir.types import BF16, FP16, FP32, DType, MemorySpace
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
     describe,
+    is_number,
+    is_scalar,
     is_tensor,
 )
 
@@ -75,6 +77,17 @@ def flag_argument(frame: Frame, bound: Bound, name: str) -> bool:
         )
     flag: bool = bound[name]
     return flag
+
+
+def scalar_argument(frame: Frame, bound: Bound, name: str, dtype: DType) -> Value:
+    """A number for elements of ``dtype``; run-time numbers of FP32 also stand for those of 16 bits."""
+    model = bound[name]
+    if is_scalar(model) and dtype in (FP16, BF16) and model.type.dtype == FP32:
+        value: Value = model
+        return value
+    if dtype.is_float and is_number(model) and not isinstance(model, bool):
+        model = float(model)
+    return frame.scalar(model, dtype, bound.place(name), f"{bound.label}: {name}")
 
 
 def predicate(frame: Frame, bound: Bound) -> str:

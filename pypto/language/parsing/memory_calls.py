@@ -14,6 +14,7 @@ from pypto.language.parsing.arguments import (
     flag_argument,
     memory_argument,
     offsets_argument,
+    scalar_argument,
     shape_argument,
     tensor_argument,
 )
@@ -133,14 +134,14 @@ def _full(frame: Frame, bound: Bound) -> Model:
     # Whole tensors can be larger than tiles.
     frame.program.loads_of_tensors += 1
     shape, dtype = shape_argument(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
-    value = frame.scalar(bound["value"], dtype, bound.place("value"), f"{bound.label}: value")
+    value = scalar_argument(frame, bound, "value", dtype)
     return frame.op("tile.full", [value], bound.node, (TileType(shape, dtype, MemorySpace.Vec, shape),)).result
 
 
 def _expands(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     target = tile_type(frame.tile(bound["target"], bound.place("target"), f"{bound.label}: target"))
-    value = frame.scalar(bound["scalar"], target.dtype, bound.place("scalar"), f"{bound.label}: scalar")
+    value = scalar_argument(frame, bound, "scalar", target.dtype)
     wanted = TileType(target.shape, target.dtype, MemorySpace.Vec, target.valid)
     return frame.op("tile.full", [value], bound.node, (wanted,)).result
 

@@ -378,16 +378,6 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         "@incore\ndef ⟦part⟧(a: pl.Tensor, o: pl.Out[pl.Tensor]):\n    pass\n" + in_entry("part(a, out)\nreturn out"),
         "o is an output of part, but nothing is stored into it",
     ),
-    "columns not aligned": (
-        KernelTypeError,
-        in_incore("pl.store(⟦pl.load(a, [0, 0], [64, 6])⟧, [0, 0], out)"),
-        "columns must be a multiple of 8; use 8 columns and valid_shape",
-    ),
-    "rows of a column not aligned": (
-        KernelTypeError,
-        in_incore("t = pl.load(a, [0, 0], [4, 64])\npl.store(⟦pl.row_max(t)⟧, [0, 0], out)"),
-        "a column needs a multiple of 8 rows; use 8 rows and valid_shape",
-    ),
     "rows of a product not aligned": (
         KernelTypeError,
         in_incore("s = pl.matmul(⟦pl.load(h, [0, 0], [5, 64])⟧, h)\npl.store(s, [0, 0], out)"),
