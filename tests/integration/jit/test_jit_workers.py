@@ -68,12 +68,17 @@ def workers(world: Any, root: Path, *arguments: str) -> dict[str, Any]:
 
 
 def test_workers_forked_from_a_process_that_called(world: Any, cache: Path) -> None:
-    """CFG-04, STA-01: the kernel and its threads were in the parent; every child computes with what it inherited."""
+    """CFG-04, CFG-17, STA-01, DIA-14: the kernel and its threads were in the parent; children compute with them.
+
+    Bytecode is written where Python likes to, and none of it into the cache.
+    """
     found = workers(world, cache, "fork", "parent calls")
     assert found["parent"]["ready_hits"] == 1
     for counts in found["workers"]:
         assert (counts["ready_hits"], counts["misses"], counts["generation_builds"]) == (0, 0, 0)
         assert counts["object_hits"] == counts["requests"] >= 1
+    assert list(world.folder.rglob("*.pyc"))
+    assert not [path for path in cache.rglob("*") if "pyc" in path.name]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
