@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from pypto._identity.records import canonical_json
-from pypto.codegen.incore import print_kernel
+from pypto.codegen.incore import Kernel, print_kernel
 from pypto.codegen.orchestration import print_orchestration
 from pypto.codegen.rewrites import prepared
 from pypto.codegen.tensors import TaskArguments, task_arguments
 from pypto.codegen.wrapper import print_wrapper
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import CoreType, ExternSource, Function, Param, Program
+from pypto.ir.nodes import CoreType, ExternSource, Function, Loc, Param, Program
+from pypto.ir.ops.lowering import ByElement, Template
+from pypto.ir.ops.registry import definition
 from pypto.ir.types import TensorType
 
 SCHEMA = 1
@@ -45,6 +47,8 @@ def generate(program: Program, backend_type: str, execution_mode: str, runtime: 
             continue
         function = prepared(source)
         kernel = print_kernel(function, backend_type)
+        if execution_mode == "device" and kernel.templates:
+            raise _simulator_only(kernel)
         kernels[function.name] = (number, function, kernel.arguments)
         core, name = source.core.value, function.name
         entry: dict[str, Any] = {
@@ -79,6 +83,19 @@ def generate(program: Program, backend_type: str, execution_mode: str, runtime: 
     }
     files["kernel_config.json"] = canonical_json(config)
     return dict(sorted(files.items()))
+
+
+def _simulator_only(kernel: Kernel) -> IRError:
+    """The error about the first operation that runs as a template of ours."""
+    noted = kernel.ops[kernel.templates[0]]
+    known = definition(noted["op"])
+    template = known.lowering.template if isinstance(known.lowering, ByElement) else known.lowering
+    call = template.stands_for if isinstance(template, Template) else ""
+    has = f"PTO-ISA has {call}, but ptoas 0.1.1 cannot print it" if call else "ptoas 0.1.1 has no instruction for it"
+    return IRError(
+        f"not supported on devices: {known.label} on these element types ({has}); it runs on the simulator",
+        Loc(noted["function"], noted["line"], noted["column"]),
+    )
 
 
 def _extern_entry(number: int, function: Function, core: CoreType, code: ExternSource) -> dict[str, Any]:

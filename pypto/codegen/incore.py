@@ -33,7 +33,7 @@ class Kernel:
         repairs: plan for `pypto.toolchain.repair`.
         ops: for each noted operation its name, function, line and column.
         arguments: what a task of this kernel is given.
-        templates: whether it calls one of our own function templates.
+        templates: which of ``ops`` call function templates of ours, which only the simulator has.
     """
 
     pto: str
@@ -42,7 +42,7 @@ class Kernel:
     repairs: dict[str, Any]
     ops: list[dict[str, Any]]
     arguments: TaskArguments
-    templates: bool = False
+    templates: tuple[int, ...] = ()
 
 
 def print_kernel(function: Function, backend_type: str = "Ascend910B") -> Kernel:
@@ -86,7 +86,7 @@ class _Printer:
             "calls": self.text.calls,
         }
         slots = tuple(self.text.side.slots)
-        return Kernel(pto, symbol, slots, repairs, self.text.ops, self.arguments, self.text.templates)
+        return Kernel(pto, symbol, slots, repairs, self.text.ops, self.arguments, tuple(self.text.templates))
 
     def number(self, value: Value) -> Expr:
         return self.values.numbers[value]

@@ -48,7 +48,7 @@ class KernelText:
         ops: the operations that are noted at run time.
         constants: SSA names of constants, by their text.
         base_lines: lines in front of all others, behind the constants.
-        templates: whether one of our own function templates is called.
+        templates: which of ``ops`` call function templates of ours.
     """
 
     def __init__(self, tensors: int) -> None:
@@ -63,7 +63,7 @@ class KernelText:
         self._op_number = -1
         self._held = 0
         self._elements: dict[str, str] = {}
-        self.templates = False
+        self.templates: list[int] = []
         self._pending: list[tuple[str, str]] = []
 
     def print(self, symbol: str, tensors: Sequence[str], device_spec: str | None) -> str:
@@ -236,7 +236,7 @@ class KernelText:
         if read is not None:
             entry["statement"] = f"$a{read.slot} = {entry['statement']}"
             entry["after"] = read.after
-        self.templates = True
+        self.templates.append(self._op_number)
 
     def _hold(self, call: str) -> dict[str, Any]:
         """Plan a call that only names the tiles of the one that follows."""

@@ -14,6 +14,8 @@ from sample_programs import program
 
 from pypto._identity.records import parse_canonical_json
 from pypto.codegen.generate import generate
+from pypto.ir.errors import IRError
+from pypto.ir.nodes import Loc
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[2]
@@ -30,6 +32,17 @@ print(hashlib.sha256(b"".join(n.encode() + b"\\0" + d for n, d in sorted(files.i
 
 def files() -> dict[str, bytes]:
     return generate(program(), "Ascend910B", "sim")
+
+
+def test_what_only_the_simulator_runs_is_refused_for_devices() -> None:
+    made = program()
+    (add,) = (op for op in made.functions["adder"].body.walk() if op.name == "tile.add")
+    generate(made, "Ascend910B", "device")
+    add.name = "tile.fmod"
+    assert b"pypto::tiles::binary<pypto::tiles::Fmod>" in generate(made, "Ascend910B", "sim")["kernel_config.json"]
+    with pytest.raises(IRError, match=r"on devices: pl.fmod .*has TFMOD, but ptoas 0.1.1 cannot") as caught:
+        generate(made, "Ascend910B", "device")
+    assert caught.value.loc == Loc("adder", 7, 8)
 
 
 def test_files_of_the_generated_directory() -> None:
