@@ -192,6 +192,8 @@ class _Printer:
         for (arg, _), state, text in zip(carried, states, initial, strict=True):
             construct.before.append(f"$a{state} = {text};")
             self.values.numbers[arg] = Leaf("state", state, _dtype(arg), number)
+        if op.attrs["kind"] == "while":
+            construct.begin.append(f"if (!$a{states[-1]}) break;")
         self.text.line(f"scf.for %i{number} = {bounds[0]} to {bounds[1]} step {bounds[2]} {{")
         self.text.indent += 1
         if silent:

@@ -218,7 +218,9 @@ class _Printer:
             self.line(f'o.require({step} != 0, "a range has the step 0");')
         known = constant_of(op.operands[2])
         up, down = f"{variable} < {stop}", f"{variable} > {stop}"
-        goes_on = f"{step} > 0 ? {up} : {down}" if known is None else up if known > 0 else down
+        goes_on = f"({step} > 0 ? {up} : {down})" if known is None else up if known > 0 else down
+        if op.attrs["kind"] == "while":
+            goes_on = f"{carried[-1]} && {goes_on}"
         self.line(f"for (int64_t {variable} = {start}; {goes_on}; {variable} += {step}) {{")
         self.indent += 1
         if op.attrs["kind"] == "blocks":

@@ -33,6 +33,7 @@ def _if(call: Call) -> tuple[Type, ...]:
     return tuple(_carried(type) for type in call.types)
 
 
+# In the kind `while` the last carried value is a condition: the loop also ends in front of a turn where it is false.
 register(
     OpDef(
         "scf.for",
@@ -43,7 +44,7 @@ register(
             Operand("inits", Kind.ANY, variadic=True),
         ),
         _for,
-        (Attr("kind", str, choices=("range", "blocks")),),
+        (Attr("kind", str, choices=("range", "blocks", "while")),),
         pure=False,
         regions=1,
         entry=True,

@@ -88,6 +88,8 @@ class _Run:
             (body,) = op.regions
             carried = operands[3:]
             for index in range(*operands[:3]):
+                if op.attrs["kind"] == "while" and not carried[-1]:
+                    break
                 inner = [index, *carried]
                 values.update((id(a), v) for a, v in zip(body.args, inner, strict=True))
                 carried = self.block(body, values)

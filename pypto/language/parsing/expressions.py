@@ -26,6 +26,7 @@ from pypto.language.parsing.model import (
     is_scalar,
     is_tensor,
     is_tile,
+    same_type,
 )
 from pypto.language.scan import dotted
 from pypto.language.source import Builtin, KernelSource, MathFunction
@@ -273,12 +274,13 @@ def _if_expression(frame: Frame, node: ast.IfExp) -> Model:
     for branch in (node.body, node.orelse):
         with _aside(frame) as block:
             model = evaluate(frame, branch)
-        if not is_scalar(model) and not is_number(model):
-            raise frame.error(
-                f"`a if c else b` chooses between scalars, not {describe(model)}; use an if statement", node
-            )
         blocks.append(block)
         models.append(model)
+    if any(is_tile(model) or is_tensor(model) for model in models):
+        return _choose_tile(frame, chosen, blocks, models, node)
+    for model in models:
+        if not is_scalar(model) and not is_number(model):
+            raise frame.error(f"`a if c else b` chooses between scalars and tiles, not {describe(model)}", node)
     dtype = _choice_dtype(frame, models[0], models[1], node)
     operands = []
     for block, model in zip(blocks, models, strict=True):
@@ -289,6 +291,19 @@ def _if_expression(frame: Frame, node: ast.IfExp) -> Model:
     for block in blocks:
         frame.builder.block.ops.extend(block.ops)
     return frame.op("arith.select", [chosen, *operands], node).result
+
+
+def _choose_tile(frame: Frame, chosen: Value, blocks: list[Block], models: list[Model], node: ast.IfExp) -> Value:
+    frame.need_core("`a if c else b` of tiles", node)
+    tiles: list[Value] = []
+    for block, model in zip(blocks, models, strict=True):
+        with frame.builder.inside(block):
+            tiles.append(frame.tile(model, node, "a choice"))
+    if not same_type(tiles[0].type, tiles[1].type):
+        raise frame.error(f"cannot choose between {describe(tiles[0])} and {describe(tiles[1])}", node)
+    made = _choice(frame, chosen, (blocks[0], blocks[1]), (tiles[0], tiles[1]), node)
+    frame.core_values.add(id(made.owner))
+    return made
 
 
 def _choice_dtype(frame: Frame, left: Model, right: Model, node: ast.IfExp) -> DType:

@@ -26,9 +26,7 @@ class Terms:
 
 
 @contextmanager
-def group(
-    frame: Frame, node: ast.AST, terms: Terms, named: bool = False, order: str = "data"
-) -> Iterator[list[Model]]:
+def group(frame: Frame, node: ast.AST, terms: Terms, named: bool = False, order: str = "data") -> Iterator[list[Model]]:
     """Operations made meanwhile are one group of tasks.
 
     Args:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _FORMS = ("range", "parallel", "unroll", "pipeline", "while_", "spmd", "split_aiv")
 _MOST_TURNS = 4096
+# Cores count turns in 32 bits.
+_MOST_COUNTED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,11 @@ def parse_for(statements: Statements, node: ast.For) -> None:
     target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name not in _FORMS:
         raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
+    if target.name in ("parallel", "spmd", "split_aiv", "while_") and hasattr(node, "going"):
+        advice = (
+            "put the condition into pl.cond" if target.name == "while_" else "its turns do not depend on each other"
+        )
+        raise frame.syntax_error(f"break cannot end a loop over pl.{target.name}: {advice}", node)
     if target.name in ("spmd", "split_aiv"):
         tasks.parse_for(statements, node, target, call)
         return
@@ -109,18 +116,44 @@ def parse_for(statements: Statements, node: ast.For) -> None:
         raise frame.syntax_error("a loop has one variable", node.target)
     bounds = _bounds(frame, target.name, call)
     loop = _loop(frame, node, names, options.get("init_values"), node.body)
-    name = variable.id
+    going = getattr(node, "going", None)
+    if going is None:
+        _count(statements, loop, list(bounds), variable.id)
+        return
+
+    def condition(first: bool) -> Value:
+        return condition_value(frame, True if first else frame.env[going], node)
+
+    _count(statements, loop, list(bounds), variable.id, condition)
+
+
+def _count(
+    statements: Statements,
+    loop: _Loop,
+    bounds: list[Value],
+    name: str | None,
+    condition: Callable[[bool], Value] | None = None,
+) -> None:
+    """A loop with a number of turns, which also ends in front of a turn for which ``condition`` does not hold.
+
+    Args:
+        name: of the loop variable.
+        condition: appends the condition of the next turn; told whether that is the first one.
+    """
+    frame = statements.frame
 
     def parse_turn(args: list[Value], turn: Callable[[], list[Value]]) -> list[Block]:
-        body = Block([Value(name, ScalarType(INDEX)), *args])
+        body = Block([Value(name or "turn", ScalarType(INDEX)), *args])
         if frame.on_core:
             frame.core_values.update(id(arg) for arg in body.args)
-        frame.env[name] = body.args[0]
+        if name is not None:
+            frame.env[name] = body.args[0]
         with frame.builder.inside(body):
-            frame.op("scf.yield", turn(), node)
+            frame.op("scf.yield", turn(), loop.node)
         return [body]
 
-    _carry(statements, loop, "scf.for", list(bounds), {"kind": "range"}, parse_turn, [name])
+    kind = "range" if condition is None else "while"
+    _carry(statements, loop, "scf.for", bounds, {"kind": kind}, parse_turn, [name] if name else [], condition)
 
 
 def parse_while(statements: Statements, node: ast.While) -> None:
@@ -148,11 +181,16 @@ def _while_form(statements: Statements, node: ast.For, inits: Model, call: ast.C
 def _while(statements: Statements, loop: _Loop, test: ast.expr) -> None:
     frame, node = statements.frame, loop.node
     if frame.on_core:
-        raise frame.syntax_error(
-            "a while loop cannot run on a core, which only counts turns; put it around the scope in the entry, or use "
-            "pl.range with a run-time bound",
-            node,
-        )
+
+        def check(first: bool) -> Value:
+            condition = evaluate(frame, test)
+            if is_number(condition) and not first:
+                raise frame.error(f"the condition of the loop is always {bool(condition)}", test)
+            return condition_value(frame, condition, test)
+
+        zero, most = frame.builder.index(0), frame.builder.index(_MOST_COUNTED)
+        _count(statements, loop, [zero, most, frame.builder.index(1)], None, check)
+        return
 
     def parse_turn(args: list[Value], turn: Callable[[], list[Value]]) -> list[Block]:
         head = Block(args)
@@ -221,9 +259,14 @@ def _unroll(statements: Statements, node: ast.For, call: ast.Call) -> None:
     turns = range(start, stop, step)
     if len(turns) > _MOST_TURNS:
         raise frame.error(f"pl.unroll: {len(turns)} turns are too many to write out; use pl.range", call)
+    going = getattr(node, "going", None)
     for number in turns:
         frame.env[node.target.id] = number
         statements.block(node.body)
+        if going is not None and not is_number(frame.env[going]):
+            raise frame.error("pl.unroll: break depends on a run-time number; use pl.range", node)
+        if going is not None and not frame.env[going]:
+            break
 
 
 def _call_of(frame: Frame, node: ast.expr | None, name: str) -> ast.Call | None:
@@ -267,6 +310,7 @@ def _carry(
     attrs: dict[str, str],
     parse_turn: Callable[[list[Value], Callable[[], list[Value]]], list[Block]],
     local: list[str],
+    condition: Callable[[bool], Value] | None = None,
 ) -> None:
     """Parse the body until it is known what the loop carries, and append the loop.
 
@@ -274,6 +318,7 @@ def _carry(
         parse_turn: makes the regions from the carried values; its second argument parses the body in the current block
             and gives the values for the next turn.
         local: names that only the body has.
+        condition: as in `_count`; its value is carried behind all others.
     """
     frame, node, plan = statements.frame, loop.node, _Plan()
     frame.env.update(loop.explicit)
@@ -285,6 +330,7 @@ def _carry(
         frame.env = dict(outside)
         names = [name for name in _carried_names(statements, loop, plan) if name not in local]
         inits = [_initial(frame, name, plan, node) for name in names]
+        first = [] if condition is None else [condition(True)]
         args = [Value(name, _open(v)) for name, v in zip(names, inits, strict=True)]
         for name, init, arg in zip(names, inits, args, strict=True):
             if is_tensor(arg):
@@ -296,10 +342,11 @@ def _carry(
             for (name, _), model in zip(loop.explicit, [evaluate(frame, part) for part in loop.yielded], strict=True):
                 frame.env[name] = model
             _look_back(statements, loop, outside, names, plan)
-            return [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
+            last = [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
+            return last if condition is None else [*last, condition(False)]
 
         try:
-            regions = parse_turn(args, turn)
+            regions = parse_turn([*args, *(Value("going", value.type) for value in first)], turn)
             break
         except _Again:
             frame.program.restore(state)
@@ -307,11 +354,11 @@ def _carry(
         for arg in region.args:
             arg.owner = region
     with frame.at(node):
-        made = frame.builder.op(op, [*operands, *inits], attrs, regions=regions)
+        made = frame.builder.op(op, [*operands, *inits, *first], attrs, regions=regions)
     if frame.on_core:
         frame.core_values.add(id(made))
     _forget(statements, loop, outside, names, local)
-    for name, arg, result in zip(names, args, made.results, strict=True):
+    for name, arg, result in zip(names, args, made.results, strict=False):
         result.name, result.type = name, arg.type
         frame.directions[id(result)] = frame.directions.get(id(arg), Direction.InOut)
         frame.env[name] = result

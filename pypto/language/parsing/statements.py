@@ -13,6 +13,7 @@ from pypto.language.parsing import arrays, elements, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
+from pypto.language.parsing.structure import structured
 from pypto.language.parsing.model import (
     Model,
     ResultsOfNothing,
@@ -33,8 +34,8 @@ class Statements:
 
     def __init__(self, frame: Frame, body: Sequence[ast.stmt]) -> None:
         self.frame = frame
-        self.body = body
-        self.live = Liveness(body)
+        self.body = structured(body, frame.syntax_error)
+        self.live = Liveness(self.body)
 
     def parse(self) -> tuple[int, ...]:
         """Parse the body; return the indices of the parameters that the function returns."""
@@ -86,8 +87,6 @@ class Statements:
             self._if(node)
         elif isinstance(node, ast.With):
             tasks.parse_with(self, node)
-        elif isinstance(node, ast.Return):
-            raise self.frame.syntax_error("return must be the last statement of the function", node)
 
     # Assignments
 

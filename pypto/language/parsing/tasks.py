@@ -150,9 +150,7 @@ def _spmd(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named:
     return _blocks(statements, bound, body, named, None)
 
 
-def _blocks(
-    statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: bool, variable: str | None
-) -> Model:
+def _blocks(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: bool, variable: str | None) -> Model:
     """A launch: the body once for each block; the blocks do not depend on each other."""
     frame = statements.frame
     _flag(frame, bound.label, "sync_start", bound["sync_start"], bound.place("sync_start"))
@@ -264,9 +262,7 @@ def _bound(frame: Frame, target: Operation, call: ast.Call) -> Bound:
 
 def _refuse_cores(frame: Frame, target: Operation, call: ast.Call) -> None:
     if frame.function.kind is FunctionKind.INCORE:
-        raise frame.syntax_error(
-            f"a function under @pl.jit.incore is a scope already; remove pl.{target.name}", call
-        )
+        raise frame.syntax_error(f"a function under @pl.jit.incore is a scope already; remove pl.{target.name}", call)
     if frame.in_scope:
         raise frame.syntax_error("a scope cannot stand inside another scope", call)
 

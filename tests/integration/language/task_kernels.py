@@ -60,3 +60,29 @@ def layers(a: pl.Tensor[[pl.dynamic("R"), 64], pl.FP32], n: int, out: pl.Out[pl.
             with pl.at(level=pl.Level.CORE_GROUP):
                 out[r : r + 16, :] = w[:, :] * 2.0
     return out
+
+
+@pl.jit
+def early(a: pl.Tensor[[64, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    """Loops that end early on a core and in the entry; two ways to return."""
+    if n < 0:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            out[:] = a - 1.0
+        return out
+    for r in pl.range(0, 64, 32):
+        if r >= n * 32:
+            break
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(a, [r, 0], [32, 64])
+            k = 0
+            while k * k < n:
+                k += 1
+                if k == 2:
+                    continue
+                t = t + 1.0
+            for i in pl.range(10):
+                if i == n:
+                    break
+                t = t * 2.0 if i > 0 else t
+            pl.store(t, [r, 0], out)
+    return out

@@ -37,3 +37,18 @@ def test_one_workspace_that_does_not_fit() -> None:
     a = np.zeros((64, 64), np.float32)
     with pytest.raises(KernelRunError, match=r"a workspace of 4096 bytes is larger than all memory for workspaces, 4095"):
         kernels.layers(a, 1, a.copy(), config=RunConfig(ring_heap=4095))
+
+
+def test_loops_that_end_early_and_two_ways_to_return(checked: RunConfig) -> None:
+    a = np.random.default_rng(1).integers(-8, 9, (64, 64)).astype(np.float32)
+    for n in (-1, 0, 1, 2, 7):
+        out = np.zeros_like(a)
+        kernels.early(a, n, out, config=checked)
+        expected = np.zeros_like(a)
+        if n < 0:
+            expected = a - 1
+        else:
+            turns = next(k for k in range(10) if k * k >= n)
+            rows = min(n * 32, 64)
+            expected[:rows] = (a[:rows] + turns - (turns >= 2)) * 2 ** max(n - 1, 0)
+        np.testing.assert_array_equal(out, expected)

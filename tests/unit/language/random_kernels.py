@@ -13,6 +13,23 @@ def body(seed: int) -> str:
     return FIRST + "\n".join(_statements(random.Random(seed), 0)) + LAST
 
 
+def body_with_ends(seed: int) -> str:
+    """A body in which some loops have ``while``, ``break`` and ``continue``."""
+    r = random.Random(seed)
+    lines = _statements(r, 0)
+    for start in [number for number, line in enumerate(lines) if line.lstrip().startswith("for ")][::-1]:
+        inner = " " * (len(lines[start]) - len(lines[start].lstrip()) + 4)
+        end = next((n for n in range(start + 1, len(lines)) if not lines[n].startswith(inner)), len(lines))
+        places = [n for n in range(start + 1, end) if lines[n][len(inner)] not in " e"]
+        at = r.choice([*places, end])
+        lines[at:at] = [f"{inner}if {_condition(r)}:", f"{inner}    {r.choice(['break', 'continue'])}"]
+        if r.random() < 0.3:
+            outer = inner[4:]
+            lines[start : start + 1] = [f"{outer}w{start} = 0", f"{outer}while w{start} < {r.choice(['n', '4'])}:"]
+            lines.insert(start + 2, f"{inner}w{start} += 1")
+    return FIRST + "\n".join(lines) + LAST
+
+
 def _scalar(r: random.Random, depth: int = 0) -> str:
     kind = r.random()
     if depth > 2 or kind < 0.5:

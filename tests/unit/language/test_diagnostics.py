@@ -66,14 +66,35 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "unknown attribute": (KernelNameError, in_scope("x2 = ⟦a.size⟧"), "it has shape and dtype"),
     # syntax
     "assert": (KernelSyntaxError, in_scope("⟦assert n > 0⟧"), "assert is not part of the language"),
-    "while": (KernelSyntaxError, in_incore("⟦while n: pass⟧"), "use pl.range with a run-time bound"),
+    "while on a number": (KernelTypeError, in_incore("while ⟦n⟧: pass"), "write a comparison such as n != 0"),
     "lambda": (KernelSyntaxError, in_incore("f = ⟦lambda y: y⟧"), "lambda is not part of the language"),
     "comprehension": (KernelSyntaxError, in_incore("f = ⟦[i for i in n]⟧"), "use a pl.range loop"),
     "try": (KernelSyntaxError, in_incore("if n > 1:\n    ⟦import os⟧"), "import is not part of the language"),
     "f-string": (KernelSyntaxError, in_incore("s = ⟦f'{n}'⟧"), "f-strings are not part of the language"),
     "dictionary": (KernelSyntaxError, in_incore("s = ⟦{}⟧"), "dictionaries are not part of the language"),
-    "break": (KernelSyntaxError, in_incore("for i in pl.range(n):\n    ⟦break⟧"), "break is not part of the language"),
-    "continue": (KernelSyntaxError, in_incore("for i in pl.range(n):\n    ⟦continue⟧"), "continue is not part"),
+    "break of turns that are independent": (
+        KernelSyntaxError,
+        in_entry("⟦for i in pl.parallel(n): break⟧\nreturn out"),
+        "its turns do not depend on each other",
+    ),
+    "break of an unrolled loop": (
+        KernelTypeError,
+        in_incore("⟦for i in pl.unroll(4):⟧\n    if n > i:\n        break"),
+        "break depends on a run-time number; use pl.range",
+    ),
+    "code behind continue": (
+        KernelSyntaxError,
+        in_incore("for i in pl.range(n):\n    continue\n    ⟦out[:] = a⟧"),
+        "this is never reached; remove it",
+    ),
+    "break inside a scope": (
+        KernelSyntaxError,
+        in_entry(
+            "for i in pl.range(n):\n    with pl.at(level=pl.Level.CORE_GROUP):\n        if n > i:\n"
+            "            ⟦break⟧\n        out[:] = a\nreturn out"
+        ),
+        "break inside of a scope must be its last statement",
+    ),
     "walrus": (KernelSyntaxError, in_incore("if (⟦m := n⟧) > 1:\n    pass"), "assign on a line of its own"),
     "starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦*n⟧)"), "write every argument out"),
     "double starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦**n⟧)"), "write every argument out"),
@@ -107,7 +128,21 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         in_entry("with pl.at(level=pl.Level.CORE_GROUP) as ⟦(s, t)⟧:\n    pass"),
         "the tasks of a scope get one name: `as first`",
     ),
-    "early return": (KernelSyntaxError, in_entry("if n > 1:\n    ⟦return out⟧\nreturn out"), "must be the last"),
+    "return in a loop": (
+        KernelSyntaxError,
+        in_entry("for i in pl.range(n):\n    ⟦return out⟧\nreturn out"),
+        "return inside a loop is not part of the language",
+    ),
+    "a path without return": (
+        KernelSyntaxError,
+        in_entry("if n > 1:\n    return out\n⟦k = 1⟧"),
+        "the function can end without return",
+    ),
+    "returns that differ": (
+        KernelSyntaxError,
+        in_entry("if n > 1:\n    return out, out\n⟦return out⟧"),
+        "returns 1 values here and 2 elsewhere",
+    ),
     "compute outside a scope": (
         KernelSyntaxError,
         in_entry("t = ⟦pl.load(a, [0, 0], [64, 64])⟧\nreturn out"),

@@ -117,8 +117,3 @@ def test_mistakes_with_loops(text: str, message: str) -> None:
         lowered(marked.text)
     assert message in caught.value.message
     assert (caught.value.line, caught.value.column) == (marked.line, marked.column)
-
-
-def test_while_on_a_core_is_an_error() -> None:
-    with pytest.raises(CompileError, match="a while loop cannot run on a core"):
-        lowered(in_scope("while n > 0:\n    out[:] = a\n    n = n - 1"))
