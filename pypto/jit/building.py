@@ -18,6 +18,7 @@ from pypto.runtime.errors import UnsupportedArtifactInput
 if TYPE_CHECKING:
     from pypto.ir.nodes import Program
     from pypto.ir.passes.pipeline import Observer
+    from pypto.language.source import SourceClosure
     from pypto.toolchain.host import Tools
 
 
@@ -28,10 +29,13 @@ def run_generation(request: Request, directory: Path, observe: Observer | None =
         return generate(request.closure, request.specialization, directory, observe)
 
 
-def run_binaries(generated: Path, directory: Path, parent: Path, *, tools: Tools | None = None) -> tuple[str, ...]:
+def run_binaries(
+    generated: Path, directory: Path, parent: Path, *, closure: SourceClosure, tools: Tools | None = None
+) -> tuple[str, ...]:
     """The binary stage, counted: a READY directory from a generated one; scratch folders are made in ``parent``.
 
     Args:
+        closure: what was generated of; errors of a compiler name its hand-written files where they stand.
         tools: those that the key of a shared result was made of; default those in force.
 
     Returns the files that a compiler read and no identity covers: with any, the directory must not be shared.
@@ -39,13 +43,15 @@ def run_binaries(generated: Path, directory: Path, parent: Path, *, tools: Tools
     Raises:
         ToolchainNotInstalled: no tools are installed; names the command that installs them.
         ToolError: a tool failed.
+        CompilerOutputError: hand-written code is no kernel.
     """
     from pypto.build.binaries import build_binaries
+    from pypto.jit.extern_places import errors_at_sources
     from pypto.toolchain import in_force
 
     toolchain = in_force() if tools is None else tools
     count("binary_builds")
-    with timing("build_ns"):
+    with timing("build_ns"), errors_at_sources(generated, closure):
         return build_binaries(generated, toolchain, directory, parent)
 
 
@@ -82,7 +88,7 @@ def private_kernel(
         ready = directory / "ready"
         # A failed attempt leaves nothing that a retry could take for its own.
         shutil.rmtree(ready, ignore_errors=True)
-        run_binaries(generated, ready, directory)
+        run_binaries(generated, ready, directory, closure=request.closure)
         return ReadyFiles(read_ready(ready), Origin.PRIVATE, ready)
 
     return CompiledKernel(

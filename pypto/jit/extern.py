@@ -81,7 +81,10 @@ def extern(
     if core_type not in _CORES:
         raise ValueError(f"@pl.jit.extern: core_type is 'aic', 'aiv' or 'mixed', got {core_type!r}")
     if dual_aiv_dispatch:
-        raise NotImplementedError("@pl.jit.extern(dual_aiv_dispatch=True) is not supported yet")
+        raise NotImplementedError(
+            "@pl.jit.extern(dual_aiv_dispatch=True) is not supported: a task runs on one vector core; leave it out "
+            "and call the stub once for each half of its tensors"
+        )
     if isinstance(include_dirs, (str, os.PathLike)):
         raise TypeError(f"@pl.jit.extern: include_dirs is a list of folders, got one path {os.fspath(include_dirs)!r}")
     folders = tuple(os.fspath(folder) for folder in include_dirs or ())

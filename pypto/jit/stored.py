@@ -131,7 +131,11 @@ class StoredRequest:
             program=program,
             key=self.key.digest,
         )
-        promotion = Promotion(functools.partial(run_binaries, tools=self.tools), self._note_failure, count_bypass)
+        promotion = Promotion(
+            functools.partial(run_binaries, closure=self.request.closure, tools=self.tools),
+            self._note_failure,
+            count_bypass,
+        )
         store = ArtifactStore(policy.root, policy.readonly, private_parent(policy.root))
         bind_artifact(kernel, store, generated, self._run_directory(), promotion=promotion)
         return kernel

@@ -138,7 +138,7 @@ class KernelCompiler:
                 bfloat16=bfloat16,
                 dependencies=_DEPENDENCIES,
             )
-            return self._run([(stage, command)], files, lambda data: check_shared_object(stage, data, KERNEL_FUNCTIONS))
+            return self._run([(stage, command)], files, lambda data: _check_kernel(f"{stage}: its source", data))
         assert self._installed is not None
         compiled = ccec_compile(
             self._installed,
@@ -214,6 +214,15 @@ _OUTPUT = "w/out.so"
 _OBJECT = "w/out.o"
 _DEPENDENCIES = "w/out.d"
 _RESERVED = tuple(PurePosixPath(path).name for path in (_OUTPUT, _OBJECT, _DEPENDENCIES))
+
+
+def _check_kernel(what: str, data: bytes) -> None:
+    try:
+        check_shared_object(what, data, KERNEL_FUNCTIONS)
+    except LoadError as error:
+        if not str(error).endswith(" does not export kernel_entry"):
+            raise
+        raise LoadError(f'{error}; a kernel is `extern "C" void kernel_entry(__gm__ int64_t* args)`') from None
 
 
 def _require(paths: Iterable[Path], stage: str) -> None:

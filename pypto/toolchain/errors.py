@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class ToolchainError(Exception):
@@ -52,8 +52,20 @@ class ToolError(ToolchainError):
         self.returncode = returncode
         self.lines = tuple(lines)
         self.output = output
+        self._how = how
         said = "".join(f"\n  {line}" for line in lines) or "\n  (it printed nothing)"
         super().__init__(f"{stage}: {argv[0].rsplit('/', 1)[-1]} {how}{said}\n  command: {' '.join(argv)}")
+
+    def renamed(self, places: Mapping[str, str]) -> ToolError:
+        """The same error, in whose lines every name that begins with a key of ``places`` begins with its value."""
+
+        def line(text: str) -> str:
+            for inside, outside in places.items():
+                text = text.replace(inside, outside)
+            return text
+
+        lines = [line(text) for text in self.lines]
+        return type(self)(self.stage, self.argv, self.returncode, self._how, lines, line(self.output))
 
 
 class ToolTimeout(ToolError, RuntimeError):

@@ -113,5 +113,5 @@ def test_a_c_error_names_the_users_file(world: Any, sources: Path, filled: dict[
     finally:
         (sources / "cpp/add.cpp").write_text(CODE)
     assert done.returncode == 1
-    assert "add.cpp:5:" in done.stderr
-    assert "stop" in done.stderr
+    first = done.stderr.partition("ToolError: ")[2].splitlines()[1]
+    assert first.startswith(f"  {sources}/cpp/add.cpp:5:") and "error: 'stop' was not declared" in first

@@ -15,9 +15,13 @@ import pypto
 import pypto.language as pl
 from pypto.build.generate import generate
 from pypto.jit.config import CacheConfig
+from pypto.jit.extern_places import errors_at_sources
 from pypto.language.errors import CompileError, OutsideKernelError
+from pypto.language.source import collect
 from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
+from pypto.runtime.kernel_compiler import CompilerOutputError
+from pypto.toolchain import ToolTimeout
 
 KERNELS = """
 import pypto.language as pl
@@ -116,6 +120,43 @@ def test_a_stub_has_no_body_and_is_not_called(module: ModuleType) -> None:
 def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         pl.jit.extern(**options)
+
+
+def test_two_vector_cores_for_one_task_are_refused() -> None:
+    with pytest.raises(
+        NotImplementedError, match=r"dual_aiv_dispatch=True\) is not supported: .* each half of its tens"
+    ):
+        pl.jit.extern(core_type="mixed", source="a.cpp", dual_aiv_dispatch=True)
+
+
+def test_errors_of_compilers_name_the_files_of_the_user(
+    module: ModuleType, builds: Any, real_generation: None, tmp_path: Path
+) -> None:
+    made = module.entry.compile()
+    sources = tmp_path / "sources"
+    assert made.output_dir is not None and (made.output_dir / "extern/add/add.cpp").is_file()
+    lines = [
+        "w/extern/add/add.cpp:1:5: error: a",
+        "In file included from w/extern/add/inc/step.h:3:",
+        "w/other.cpp:1: b",
+    ]
+    failed = ToolTimeout("compile add", ["g++"], None, "did not finish", lines, "\n".join(lines))
+    with pytest.raises(ToolTimeout) as caught, errors_at_sources(made.output_dir, collect(module.entry)):
+        raise failed
+    expected = [
+        f"{sources}/add.cpp:1:5: error: a",
+        f"In file included from {sources}/inc/step.h:3:",
+        "w/other.cpp:1: b",
+    ]
+    assert list(caught.value.lines) == expected
+    assert (caught.value.stage, caught.value.argv, caught.value.returncode) == ("compile add", ("g++",), None)
+    assert str(caught.value).startswith("compile add: g++ did not finish\n  " + expected[0])
+    damaged = CompilerOutputError("w/extern/add/add.cpp is none")
+    with (
+        pytest.raises(CompilerOutputError, match=f"^{sources}/add.cpp is none$"),
+        errors_at_sources(made.output_dir, collect(module.entry)),
+    ):
+        raise damaged
 
 
 def test_rt_10_req_20_ext_36_a_packed_kernel_needs_its_sources_no_more(
