@@ -24,6 +24,21 @@ def joined(
     return out
 
 
+@pl.jit.incore
+def doubled(x: pl.Tensor[[R, C], pl.FP32], out: pl.Out[pl.Tensor[[R, C], pl.FP32]]):
+    """A kernel for several tasks."""
+    pl.store(pl.mul(pl.load(x, [0, 0], [R, C]), 2.0), [0, 0], out)
+
+
+@pl.jit
+def fourfold(x: pl.Tensor[[R, C], pl.FP32], out: pl.Out[pl.Tensor[[R, C], pl.FP32]]):
+    """Two tasks of one kernel, one after the other."""
+    twice = pl.create_tensor([R, C], dtype=pl.FP32)
+    doubled(x, twice)
+    doubled(twice, out)
+    return out
+
+
 @pl.jit
 def loops(
     x: pl.Tensor[[R, C], pl.FP32],

@@ -49,7 +49,10 @@ def test_precision_of_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (("precision", "absent.py:f"), "there is no file absent.py"),
         (("precision", "no_such_module:f"), "no_such_module cannot be imported: ModuleNotFoundError"),
-        (("precision", f"{KERNELS}:join"), "has no @pl.jit function 'join'; it has joined, loops, narrow, sized"),
+        (
+            ("precision", f"{KERNELS}:join"),
+            "has no @pl.jit function 'join'; it has fourfold, joined, loops, narrow, sized",
+        ),
         (("precision", f"{KERNELS}:sized"), "dimension N of 'x' is dynamic: give it a size, as --size N=64"),
         (("precision", f"{KERNELS}:sized", "--size", "N"), "--size is written NAME=VALUE, got 'N'"),
         (("precision", f"{KERNELS}:joined", "--tensor", "x=FP32"), "is written DTYPE[DIM,...]"),
