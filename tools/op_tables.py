@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(_ROOT))
+sys.path[:0] = [str(_ROOT), str(_ROOT / "tools")]
+
+from op_page import page  # noqa: E402
 
 from pypto.ir.ops.user_names import UserName, user_names  # noqa: E402
 
@@ -45,10 +47,11 @@ def _typed(parameter: str) -> str:
 def files() -> dict[Path, str]:
     """Every generated file with its text."""
     language = _ROOT / "pypto/language"
-    return {
+    stubs = {
         language / f"_{space}.pyi": _HEAD + "\n".join(stub(entry) for entry in user_names(space).values())
         for space in ("pl", "tile", "tensor")
     }
+    return {**stubs, _ROOT / "docs/reference/ops.md": page()}
 
 
 def main() -> int:

@@ -165,28 +165,39 @@ for _name, _op, _form, _dtypes, _native, _functor, _doc in (
         f"Element by element: {_doc}; either side may be a scalar, a column or a row.",
         ops=(f"tile.{_name}", f"tile.{_name}s"),
     )
-for _name, _dtypes, _functor, _isa, _parameters, _doc in (
-    ("fmod", NUMBER, "Fmod", "TFMOD", _LHS_RHS, "the remainder of ``lhs / rhs``, with the sign of ``lhs``"),
-    ("and_", BITS, "And", "TAND", _LHS_RHS, "bits that both have"),
-    ("or_", BITS, "Or", "TOR", _LHS_RHS, "bits that one of them has"),
-    ("xor", BITS, "Xor", "TXOR", "lhs, rhs, tmp=None", "bits in which they differ"),
-    ("shl", WHOLE, "Shl", "TSHL", _LHS_RHS, "the bits of ``lhs`` moved up by ``rhs``"),
+for _name, _dtypes, _native, _form, _functor, _parameters, _doc in (
+    ("fmod", NUMBER, (), Form.SPLIT, "Fmod", _LHS_RHS, "the remainder of ``lhs / rhs``, with the sign of ``lhs``"),
+    ("and_", BITS, (INT32, INT8), Form.GROUPED, "And", _LHS_RHS, "bits that both have"),
+    ("or_", BITS, (INT32,), Form.SPLIT, "Or", _LHS_RHS, "bits that one of them has"),
+    ("xor", BITS, (), Form.GROUPED, "Xor", "lhs, rhs, tmp=None", "bits in which they differ"),
+    ("shl", WHOLE, (), Form.SPLIT, "Shl", _LHS_RHS, "the bits of ``lhs`` moved up by ``rhs``"),
     (
         "shr",
         WHOLE,
+        (),
+        Form.SPLIT,
         "Shr",
-        "TSHR",
         _LHS_RHS,
         "the bits of ``lhs`` moved down by ``rhs``; signed numbers keep their sign",
     ),
 ):
+    _op = f"t{_name.rstrip('_')}"
     vector_op(
         _name,
         (tile_operand("a", _dtypes), tile_operand("b", _dtypes)),
         _binary,
-        own(f"binary<{_functor}>", "a", "b", isa=_isa),
+        either(
+            _native,
+            Instruction(_op, ("a", "b"), form=_form),
+            own(f"binary<{_functor}>", "a", "b", isa=_op.upper()),
+        ),
     )
-    user_name(_name, _parameters, f"Element by element: {_doc}.", ops=(f"tile.{_name}",))
+    user_name(
+        _name,
+        _parameters,
+        f"Element by element: {_doc}.",
+        ops=(f"tile.{_name}", f"tile.{_name.rstrip('_')}s"),
+    )
 vector_op(
     "rem",
     (tile_operand("a", NUMBER), tile_operand("b", NUMBER)),
@@ -338,7 +349,11 @@ for _name, _first, _doc in (("addc", "Add", "``lhs + rhs + rhs2``"), ("subc", "S
         _name,
         tuple(tile_operand(operand, NUMBER) for operand in "abc"),
         _three,
-        own(f"ternary<{_first}, Add>", "a", "b", "c", isa=f"T{_name.upper()}"),
+        either(
+            (FP32,),
+            Instruction(f"t{_name}", ("a", "b", "c"), form=Form.GROUPED),
+            own(f"ternary<{_first}, Add>", "a", "b", "c", isa=f"T{_name.upper()}"),
+        ),
     )
     user_name(_name, "lhs, rhs, rhs2", f"Element by element: {_doc}.", ON_TILES)
     vector_op(

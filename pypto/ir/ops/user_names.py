@@ -5,6 +5,7 @@ A name that PyPTO has and that cannot be carried is registered as well, with the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class UserName:
         ops: operations of the IR that it becomes; by default `tile.<name>`.
         handler: name under which the parser looks up what a call means.
         unsupported: why it cannot be carried; empty when it can.
+        family: the module beside this one that registers it.
     """
 
     name: str
@@ -38,6 +40,7 @@ class UserName:
     ops: tuple[str, ...] = ()
     handler: str = ""
     unsupported: str = ""
+    family: str = ""
 
     @property
     def key(self) -> str:
@@ -65,7 +68,8 @@ def user_name(
     unsupported: str = "",
 ) -> None:
     """Register a name; see :class:`UserName`."""
-    entry = UserName(name, parameters, doc, spaces, tuple(also), tuple(ops), handler, unsupported)
+    family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+    entry = UserName(name, parameters, doc, spaces, tuple(also), tuple(ops), handler, unsupported, family)
     for space in spaces:
         if (space, name) in _NAMES:
             raise ValueError(f"{name} is registered twice in {space}")

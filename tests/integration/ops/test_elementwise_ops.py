@@ -275,7 +275,7 @@ KERNELS = [
         for made in (kernel, reductions)
     ),
     *(made("FP16", (16, 1), (9, 1)) for made in (kernel, reductions)),
-    *(made("FP32", (8, 1), None) for made in (kernel, reductions)),
+    *(made(dtype, (8, 1), None) for dtype in ("FP32", "INT32") for made in (kernel, reductions)),
 ]
 
 
