@@ -163,3 +163,27 @@ def test_llama_layer(checked: RunConfig) -> None:
         # Four roundings to FP16 on the way, each of numbers of a few units.
         for got, exact in zip((given["k_cache"], given["v_cache"], out), wanted, strict=True):
             assert np.abs(got - exact).max() <= 4 * EPS16 * np.abs(exact).max(), capacity
+
+
+@pytest.mark.usefixtures("one_build")
+def test_prefill(checked: RunConfig) -> None:
+    for tokens in (1, 64, 100):
+        q = numbers(1, (4, tokens, 64), np.float16)
+        k, v = (numbers(seed, (2, tokens, 64), np.float16) for seed in (2, 3))
+        out = untouched((4, tokens, 64))
+        kernel("prefill")(q, k, v, out, config=checked)
+        assert np.abs(out - golden("prefill")(q, k, v)).max() <= EPS16 * float(np.abs(v).max()), tokens
+
+
+@pytest.mark.usefixtures("one_build")
+def test_moe_gate(checked: RunConfig) -> None:
+    w = numbers(2, (256, 64), np.float16)
+    for tokens in (1, 40):
+        x = numbers(1, (tokens, 256), np.float16)
+        weights, experts = untouched((tokens, 4)), np.full((tokens, 4), -1, np.int32)
+        kernel("moe_gate")(x, w, weights, experts, config=checked)
+        expected, chosen = golden("moe_gate")(x, w)
+        assert np.array_equal(experts, chosen), tokens
+        # Each logit is a sum of 256 products, rounded; exp makes a relative error of it.
+        bound = 256 * EPS32 * float((np.abs(x.astype(float)) @ np.abs(w.astype(float))).max())
+        assert np.all(np.abs(weights - expected) <= bound * expected), tokens
