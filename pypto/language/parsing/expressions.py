@@ -340,6 +340,9 @@ def _choice(
 def _call(frame: Frame, node: ast.Call) -> Model:
     target = evaluate(frame, node.func)
     if isinstance(target, Builtin):
+        known = _builtin(frame, target.name, node)
+        if known is not None:
+            return known
         raise frame.syntax_error(
             f"Python's {target.name}() is not part of the language; {_BUILTIN_ADVICE[target.name]}", node
         )
@@ -364,6 +367,33 @@ def _call(frame: Frame, node: ast.Call) -> Model:
     if isinstance(target, KernelSource):
         return call_function(frame, target, args, kwargs, node)
     raise frame.error(f"{describe(target)} cannot be called", node)
+
+
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    **{"min": min, "max": max, "abs": abs, "round": round},
+    **{"int": int, "float": float, "bool": bool},
+}
+
+
+def _builtin(frame: Frame, name: str, node: ast.Call) -> Model:
+    """What a builtin function of Python gives for numbers, where it has a meaning here; else ``None``."""
+    if node.keywords or name not in (*_OF_NUMBERS, "len"):
+        return None
+    args = [evaluate(frame, arg) for arg in node.args]
+    if name == "len":
+        return len(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else None
+    if args and all(is_number(arg) for arg in args):
+        try:
+            return _OF_NUMBERS[name](*args)
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise frame.error(f"{name}(...) cannot be computed: {error}", node) from None
+    numbers = all(is_number(arg) or is_scalar(arg) or isinstance(arg, DynDim) for arg in args)
+    if name in ("min", "max") and len(args) > 1 and numbers:
+        result = args[0]
+        for arg in args[1:]:
+            result = apply_binary(frame, name, result, arg, node)
+        return result
+    return None
 
 
 def _call_math(

@@ -87,7 +87,11 @@ def parse_for(statements: Statements, node: ast.For) -> None:
         raise frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
     target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name not in _FORMS:
-        raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
+        items = None if isinstance(call, ast.Call) else evaluate(frame, call)
+        if not isinstance(items, tuple):
+            raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
+        _write_out(statements, node, items)
+        return
     if target.name in ("parallel", "spmd", "split_aiv", "while_") and hasattr(node, "going"):
         advice = (
             "put the condition into pl.cond" if target.name == "while_" else "its turns do not depend on each other"
@@ -251,20 +255,22 @@ def _bounds(frame: Frame, name: str, call: ast.Call) -> tuple[Value, Value, Valu
 def _unroll(statements: Statements, node: ast.For, call: ast.Call) -> None:
     """Every turn is parsed by itself, with the loop variable as a known number."""
     frame = statements.frame
-    if not isinstance(node.target, ast.Name):
-        raise frame.syntax_error("a loop has one variable", node.target)
     start, stop, step = (frame.known(m, call, "pl.unroll: a bound") for m in _models_of_bounds(frame, "unroll", call))
     if step == 0:
         raise frame.error("pl.unroll: step must not be 0", call)
     turns = range(start, stop, step)
     if len(turns) > _MOST_TURNS:
         raise frame.error(f"pl.unroll: {len(turns)} turns are too many to write out; use pl.range", call)
-    going = getattr(node, "going", None)
-    for number in turns:
-        frame.env[node.target.id] = number
+    _write_out(statements, node, turns)
+
+
+def _write_out(statements: Statements, node: ast.For, items: Sequence[Model]) -> None:
+    frame, going = statements.frame, getattr(node, "going", None)
+    for item in items:
+        statements.assign(node.target, item, node)
         statements.block(node.body)
         if going is not None and not is_number(frame.env[going]):
-            raise frame.error("pl.unroll: break depends on a run-time number; use pl.range", node)
+            raise frame.error("break of a loop that is written out depends on a run-time number; use pl.range", node)
         if going is not None and not frame.env[going]:
             break
 

@@ -186,8 +186,13 @@ class Statements:
             return self.frame.builder.view(tensor, offsets, sizes, tensor.name, dropped)
 
     def _augmented(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Subscript):
+            part = ast.copy_location(ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target)
+            changed = ast.copy_location(ast.BinOp(part, node.op, node.value), node)
+            self.assign(node.target, evaluate(self.frame, changed), node)
+            return
         if not isinstance(node.target, ast.Name):
-            raise self.frame.syntax_error("an augmented assignment needs a plain name; write a = a + b", node)
+            raise self.frame.syntax_error("an augmented assignment needs a name or a slice; write a = a + b", node)
         load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         left = lookup(self.frame, load)
         binary = ast.copy_location(ast.BinOp(load, node.op, node.value), node)

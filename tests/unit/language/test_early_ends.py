@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 from kernel_texts import in_entry, in_incore, in_scope, lowered
 from meaning import agree, compare
@@ -85,3 +87,27 @@ def test_random_kernels_with_early_ends_mean_what_python_does() -> None:
         except AssertionError as error:
             pytest.fail(f"seed {seed}: {error}\n{text}")
     assert compiled > 75
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t = a * 1\nfor k in (1, 2.5, 4):\n    if k == 4:\n        break\n    t = t + k\nout[:] = t",
+        "t = a * 1\nfor k, s in ((1, 2.0), (3, 4.0)):\n    t = t * k + s\nout[:] = t",
+        "m = min(n, 3) + max(n, 2, 1) + min(4, 7) + abs(-2) + len(a.shape) + int(2.5)\n"
+        "out[:] = a * pl.cast(m, pl.FP32) + float(3) * round(1.4)",
+        "out[:] = a * 1\nout[0:16, :] = out[0:16, :] * 2\nout[16:32, :] = a[16:32, :]",
+    ],
+)
+def test_what_is_known_while_compiling(text: str) -> None:
+    for n in (1, 5):
+        agree(in_entry(f"with pl.at(level=pl.Level.CORE_GROUP):\n{indented(text)}\nreturn out"), n)
+
+
+def test_parts_of_tensors_are_changed_in_place() -> None:
+    text = "out[:] = a * 1\nout[0:16, :] += 1\nout[16:32, 0:8] *= x\nout[0:16, :] -= b[0:16, :]"
+    agree(in_entry(f"with pl.at(level=pl.Level.CORE_GROUP):\n{indented(text)}\nreturn out"))
+
+
+def indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
