@@ -11,7 +11,6 @@ import re
 from dataclasses import replace
 
 from pypto.codegen.lowering import lowering_of
-from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, Function, Op, Value
 from pypto.ir.ops.lowering import Template
 from pypto.ir.types import TileType
@@ -19,11 +18,7 @@ from pypto.ir.values import defining_op
 
 
 def prepared(function: Function) -> Function:
-    """The copy that is printed; see the module's description.
-
-    Raises:
-        IRError: a transposed operand does not come straight from global memory.
-    """
+    """The copy that is printed; see the module's description."""
     copy = _copied(function)
     _transpose_loads(copy.body)
     _drop_unused_loads(copy.body)
@@ -113,22 +108,18 @@ def _transpose_loads(body: Block) -> None:
             first = 1 if op.name == "tile.matmul_acc" else 0
             for index, attr in ((first, "a_trans"), (first + 1, "b_trans")):
                 if op.attrs.pop(attr, False):
-                    op.operands[index] = _loaded_transposed(body, op.operands[index], op, attr)
+                    op.operands[index] = _loaded_transposed(body, op.operands[index], op)
 
 
-def _loaded_transposed(body: Block, value: Value, user: Op, attr: str) -> Value:
-    """A tile with the axes of ``value`` swapped, loaded right behind the load that ``value`` comes from."""
+def _loaded_transposed(body: Block, value: Value, user: Op) -> Value:
+    """A tile with the axes of ``value`` swapped: loaded right behind the load that ``value`` comes from, if it does."""
     chain: list[Op] = []
     op = defining_op(value)
     while op is not None and op.name == "tile.move":
         chain.append(op)
         op = defining_op(op.operands[0])
     if op is None or op.name != "tile.load":
-        raise IRError(
-            f"not supported: {attr} of a tile that is not loaded straight from a tensor; "
-            "store it to a tensor and load it from there",
-            user.loc,
-        )
+        return _turned(body, chain[-1].operands[0] if chain else value, chain, user)
     made = Op(
         "tile.load",
         list(op.operands),
@@ -146,6 +137,22 @@ def _loaded_transposed(body: Block, value: Value, user: Op, attr: str) -> Value:
         _insert_behind(body, move, moved)
         result = moved.result
     return result
+
+
+def _turned(body: Block, value: Value, chain: list[Op], user: Op) -> Value:
+    """The transposed tile, made in front of the product that uses it."""
+    made = Op("tile.transpose", [value], [], {}, [], user.loc)
+    made.results = [_swapped(value, made)]
+    ops = [made]
+    for move in reversed(chain):
+        moved = Op("tile.move", [ops[-1].result], [], dict(move.attrs), [], move.loc)
+        moved.results = [_swapped(move.result, moved)]
+        ops.append(moved)
+    for block in _blocks(body):
+        if user in block.ops:
+            position = block.ops.index(user)
+            block.ops[position:position] = ops
+    return ops[-1].result
 
 
 def _swapped(value: Value, owner: Op) -> Value:

@@ -265,6 +265,9 @@ class KernelText:
         Raises:
             IRError: the hardware does not copy inside this memory.
         """
+        if target.frame.memory is MemorySpace.Mat:
+            self.template("copy", [target], [], [source])
+            return
         if target.frame.memory is not MemorySpace.Vec:
             raise IRError(
                 f"not supported: a copy of a tile in {target.frame.memory.value}; "

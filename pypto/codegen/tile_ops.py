@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pypto.codegen.buffers import Buffer, BufferPlan, is_tile
 from pypto.codegen.lowering import lowering_of
@@ -66,6 +66,9 @@ class TileOps:
             "tile.transpose": self._transpose,
             "tile.read": self._read_element,
             "tile.mgather": self._mgather,
+            "tile.gather_row": self._gather_row,
+            "tile.extract": self._extract,
+            "tile.transpose_view": self._transpose,
             "tile.mscatter": self._mscatter,
         }
 
@@ -192,6 +195,25 @@ class TileOps:
         arguments: list[Tile | str] = [index, *memory, str(op.attrs["outside"])]
         self.text.template(name, [self.values.tile(op.result)], [], arguments)
 
+    def _gather_row(self, op: Op) -> None:
+        """A block of a tensor into a tile, at a place of it."""
+        target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
+        if target.name != source.name:
+            self.text.copy(target, source, op)
+        window = self.values.windows[op.operands[1]]
+        starts = [_ZERO] * window.hidden + [self.values.numbers[v] for v in op.operands[6:]]
+        extents = [_ONE] * (len(starts) - 2) + [self.values.numbers[v] for v in op.operands[4:6]][-len(starts) :]
+        message = f"pl.gather_row reads outside of {self.values.names[window.param]}"
+        for start, extent, dim in zip(starts, extents, window.dims, strict=True):
+            self.text.require(_ZERO, start, None, message)
+            self.text.require(None, binary("add", start, extent), dim, message)
+        stride = self.text.side.text(window.strides[-2] if len(starts) > 1 else _ZERO)
+        memory = f"$a{window.param} + {self.text.side.text(_flat(window, starts))}"
+        numbers = [self.number(v) for v in op.operands[2:6]]
+        self.text.template(
+            "insert_memory", [target], [target], [memory, stride, *numbers, str(int(op.attrs["turned"]))]
+        )
+
     def _mscatter(self, op: Op) -> None:
         """Elements of a tile into a tensor; the source takes the place of a result."""
         source, index = (self.values.tile(v) for v in op.operands[:2])
@@ -245,7 +267,9 @@ class TileOps:
         )
 
     def _create(self, op: Op) -> None:
-        if fills(op):
+        if tile_type(op.result).memory is MemorySpace.Mat:
+            self.text.template("fill", [self.values.tile(op.result)], [], ["0"])
+        elif fills(op):
             dtype = tile_type(op.result).dtype
             self._fill(op, Const(0.0 if dtype.is_float else 0, dtype))
 
@@ -269,6 +293,12 @@ class TileOps:
     def _load(self, op: Op) -> None:
         target = self.values.tile(op.result)
         transposed = bool(op.attrs.get("transposed", False))
+        if target.frame.memory is MemorySpace.Bias:
+            frame = replace(target.frame, memory=MemorySpace.Mat, plain=True)
+            row = self.text.allocate(frame, target.valid, self.values.numbers, "b")
+            self.text.call("tload", self._window(op, op.operands[0], op.operands[1:], row, transposed), row.typed)
+            self.text.call("tmov", row.typed, target.typed)
+            return
         self.text.call("tload", self._window(op, op.operands[0], op.operands[1:], target, transposed), target.typed)
 
     def _store(self, op: Op) -> None:
@@ -349,6 +379,11 @@ class TileOps:
         row, col = (self.text.index(s, op) for s in starts)
         self.text.call("textract", f"{source.name}[{row}, {col}] : {source.type}", target.typed)
 
+    def _extract(self, op: Op) -> None:
+        row, col = (self.number(v) for v in op.operands[1:])
+        arguments: list[Tile | str] = [self.values.tile(op.operands[0]), row, col]
+        self.text.template("extract", [self.values.tile(op.result)], [], arguments)
+
     def _reshape(self, op: Op) -> None:
         target, source = self.values.tile(op.result), self.values.tile(op.operands[0])
         shapes = [tile_type(value).shape for value in (op.result, op.operands[0])]
@@ -406,8 +441,8 @@ def _flat(window: TensorWindow, starts: Sequence[Expr]) -> Expr:
 
 
 def fills(op: Op) -> bool:
-    """Whether a created tile is filled: ptoas cannot read what was never written. Matrix operands are always loaded."""
-    return tile_type(op.result).memory in (MemorySpace.Vec, MemorySpace.Acc)
+    """Whether a created tile is filled: ptoas cannot read what was never written."""
+    return tile_type(op.result).memory in (MemorySpace.Vec, MemorySpace.Acc, MemorySpace.Mat)
 
 
 def tile_type(value: Value) -> TileType:

@@ -65,6 +65,7 @@ _LOCATIONS = {
     MemorySpace.Left: "left",
     MemorySpace.Right: "right",
     MemorySpace.Acc: "acc",
+    MemorySpace.Bias: "bias",
 }
 # Major order of blocks and inside a block, and bytes of a block.
 _LAYOUTS = {
@@ -73,6 +74,7 @@ _LAYOUTS = {
     MemorySpace.Left: ("row_major", "row_major", 512),
     MemorySpace.Right: ("row_major", "col_major", 512),
     MemorySpace.Acc: ("col_major", "row_major", 1024),
+    MemorySpace.Bias: ("row_major", "none_box", 512),
 }
 
 
@@ -109,6 +111,7 @@ class Frame:
     Attributes:
         rows, cols: allocated sizes, at least the tile's.
         column: a column vector, which stands in consecutive memory and in column-major order.
+        plain: a row in Mat that is on its way to Bias, and does not stand in blocks.
     """
 
     memory: MemorySpace
@@ -116,6 +119,7 @@ class Frame:
     rows: int
     cols: int
     column: bool = False
+    plain: bool = False
 
     @classmethod
     def of(cls, type: TileType, line: int, loc: Loc | None = None) -> Frame:
@@ -139,6 +143,8 @@ class Frame:
             return cls(memory, type.dtype, rows, round_up(cols, line))
         # Products need equal sizes on both sides, so that every matrix memory rounds alike; one-byte elements fill 32.
         multiple = 32 if type.dtype in (INT8, INT32) else 16
+        if memory is MemorySpace.Bias:
+            return cls(memory, type.dtype, rows, round_up(cols, multiple))
         return cls(memory, type.dtype, round_up(rows, multiple), round_up(cols, multiple))
 
     def as_row(self) -> Frame:
@@ -147,7 +153,7 @@ class Frame:
 
     def text(self, valid_rows: int | None, valid_cols: int | None) -> str:
         """Inside of a ``tile_buf`` type; a valid size of ``None`` is given at run time."""
-        block, inner, fractal = _LAYOUTS[self.memory]
+        block, inner, fractal = _LAYOUTS[MemorySpace.Bias if self.plain else self.memory]
         if self.column:
             block = "col_major"
         rows, cols = ("?" if v is None else str(v) for v in (valid_rows, valid_cols))

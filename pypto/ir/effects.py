@@ -5,7 +5,7 @@ from __future__ import annotations
 from pypto.ir.nodes import Op, Value
 
 # Position of the tensor among the operands.
-_READS = {"tile.load": 0, "tile.mgather": 0, "tensor.read": 0}
+_READS = {"tile.load": 0, "tile.mgather": 0, "tile.gather_row": 1, "tensor.read": 0}
 _WRITES = {"tile.store": 1, "tile.mscatter": 2}
 
 

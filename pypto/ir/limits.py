@@ -37,9 +37,6 @@ ALIGNMENT: dict[MemorySpace, int] = {
     MemorySpace.Bias: 32,
 }
 
-_BLOCK_BYTES = 32
-_FRACTAL_ROWS = 16
-
 
 def capacity(backend_type: str) -> dict[MemorySpace, int]:
     """Bytes of each on-chip memory of a backend.
@@ -55,31 +52,8 @@ def capacity(backend_type: str) -> dict[MemorySpace, int]:
 
 def shape_problem(type: TileType) -> str | None:
     """Why a tile cannot have its shape in its memory, with what to do; ``None`` when it can."""
-    rows, cols = type.shape
-    size = type.dtype.nbytes
-    unit = _BLOCK_BYTES // size
-    where = type.memory.value if type.memory else "?"
-    subject = f"a tile [{rows}, {cols}] of {type.dtype} in {where}"
-    # Vector memory takes any shape: code generation fills rows and columns up to blocks.
-    if type.memory in (MemorySpace.Mat, MemorySpace.Left, MemorySpace.Right):
-        if rows % _FRACTAL_ROWS and rows != 1:
-            return (
-                f"{subject}: rows must be a multiple of {_FRACTAL_ROWS}; "
-                f"use {_up(rows, _FRACTAL_ROWS)} rows and valid_shape"
-            )
-        if (cols * size) % _BLOCK_BYTES:
-            return f"{subject}: columns must be a multiple of {unit}; use {_up(cols, unit)} columns and valid_shape"
-    elif type.memory is MemorySpace.Acc:
-        for count, what in ((rows, "rows"), (cols, "columns")):
-            if count % _FRACTAL_ROWS:
-                return (
-                    f"{subject}: {what} must be a multiple of {_FRACTAL_ROWS}; "
-                    f"use {_up(count, _FRACTAL_ROWS)} {what} and valid_shape"
-                )
-    elif type.memory is MemorySpace.Bias and rows != 1:
-        return f"{subject}: a bias has one row"
+    if type.memory is MemorySpace.Bias and type.shape[0] != 1:
+        rows, cols = type.shape
+        return f"a tile [{rows}, {cols}] of {type.dtype} in Bias: a bias has one row"
+    # Code generation fills all others up to blocks.
     return None
-
-
-def _up(number: int, unit: int) -> int:
-    return -(-number // unit) * unit

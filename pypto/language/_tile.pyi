@@ -347,28 +347,28 @@ def batch_matmul(lhs: Any, rhs: Any) -> Any:
     """Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."""
 
 def batch_matmul_acc(acc: Any, lhs: Any, rhs: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """``acc`` plus the matrix products of ``[..., M, K]`` and ``[..., K, N]``."""
 
 def matmul_bias(lhs: Any, rhs: Any, bias: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """``lhs @ rhs + bias``, with one row of bias for all rows."""
 
 def matmul_mx(lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits."""
 
 def matmul_mx_acc(acc: Any, lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits."""
 
 def matmul_mx_bias(lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any, bias: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits."""
 
 def gemv(lhs: Any, rhs: Any, acc_phase: Any = 'unspecified') -> Any:
-    """Not supported: not implemented yet."""
+    """A row ``[1, K]`` times a matrix ``[K, N]``."""
 
 def gemv_acc(acc: Any, lhs: Any, rhs: Any, acc_phase: Any = 'unspecified') -> Any:
-    """Not supported: not implemented yet."""
+    """``acc`` plus a row times a matrix."""
 
 def gemv_bias(lhs: Any, rhs: Any, bias: Any, acc_phase: Any = 'unspecified') -> Any:
-    """Not supported: not implemented yet."""
+    """A row times a matrix plus a row of bias."""
 
 def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
     """Rows of a tensor, brought into a tile."""

@@ -49,6 +49,22 @@ def _assemble(call: Call) -> tuple[Type, ...]:
     return (target,)
 
 
+def _extract(call: Call) -> tuple[Type, ...]:
+    source, (wanted,) = call.tile(0), _wanted(call)
+    tile = call.wanted_tile()
+    if tile.memory not in (MemorySpace.Left, MemorySpace.Right, MemorySpace.Mat):
+        where = tile.memory.value if tile.memory else "an unknown memory"
+        raise call.error(f"target_memory must be Vec, Left, Right or Mat, not {where}")
+    for axis in (0, 1):
+        start = constant_of(call.operands[1 + axis])
+        if isinstance(start, int) and start < 0:
+            raise call.error(f"the offset {start} of axis {axis} is negative")
+        if int(start or 0) + tile.shape[axis] > source.shape[axis]:
+            end = int(start or 0) + tile.shape[axis]
+            raise call.error(f"axis {axis} ends at {end}, but the tile has {source.shape[axis]} there")
+    return (wanted,)
+
+
 def _reinterpret(call: Call) -> tuple[Type, ...]:
     source, (wanted,) = call.tile(0), _wanted(call)
     tile = call.wanted_tile()
@@ -113,6 +129,15 @@ _filling(
     _assemble,
     Template("insert", ("source", "row", "col"), "TINSERT"),
     inplace=0,
+)
+# A part of a tile in matrix memory as an operand of a product.
+register(
+    OpDef(
+        "tile.extract",
+        (Operand("src", Kind.TILE, memory=(MemorySpace.Mat,)), *_OFFSETS),
+        _extract,
+        core=CoreType.AIC,
+    )
 )
 _filling(
     "reinterpret_view",

@@ -52,10 +52,20 @@ def _matmul_acc(call: Call) -> tuple[Type, ...]:
     return (product,)
 
 
+def _matmul_bias(call: Call) -> tuple[Type, ...]:
+    product, bias = _product(call, call.tile(0), call.tile(1)), call.tile(2)
+    if bias.shape != (1, product.shape[1]) or not same_value(bias.valid[1], product.valid[1]):
+        raise call.error(f"bias must be a row [1, {product.shape[1]}], is [{bias.shape[0]}, {bias.shape[1]}]")
+    if bias.dtype != product.dtype:
+        raise call.error(f"bias must be of {product.dtype}, as the product, is of {bias.dtype}; use pl.cast")
+    return (product,)
+
+
 _DTYPES = tuple(PRODUCTS)
 _LEFT = Operand("left", Kind.TILE, (MemorySpace.Left,), moved_from=(MemorySpace.Mat,), dtypes=_DTYPES)
 _RIGHT = Operand("right", Kind.TILE, (MemorySpace.Right,), moved_from=(MemorySpace.Mat,), dtypes=_DTYPES)
 _ACC = Operand("acc", Kind.TILE, (MemorySpace.Acc,), dtypes=(FP32, INT32))
+_BIAS = Operand("bias", Kind.TILE, (MemorySpace.Bias,), moved_from=(MemorySpace.Bias,), dtypes=(FP32, INT32))
 _TRANSPOSITIONS = (Attr("a_trans", bool, required=False), Attr("b_trans", bool, required=False))
 
 register(
@@ -78,6 +88,16 @@ register(
         core=CoreType.AIC,
         lowering=(Instruction("tmatmul.acc", ("acc", "left", "right"), form=Form.GROUPED),),
         inplace=0,
+        result_memory=MemorySpace.Acc,
+    )
+)
+register(
+    OpDef(
+        "tile.matmul_bias",
+        (_LEFT, _RIGHT, _BIAS),
+        _matmul_bias,
+        core=CoreType.AIC,
+        lowering=(Instruction("tmatmul.bias", ("left", "right", "bias"), form=Form.GROUPED),),
         result_memory=MemorySpace.Acc,
     )
 )
@@ -110,54 +130,49 @@ user_name(
     "acc, lhs, rhs",
     "``acc`` plus the matrix products of ``[..., M, K]`` and ``[..., K, N]``.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "matmul_bias",
     "lhs, rhs, bias",
     "``lhs @ rhs + bias``, with one row of bias for all rows.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "matmul_mx",
     "lhs, lhs_scale, rhs, rhs_scale",
     "A product of operands that share scales in blocks.",
     ON_TILES,
-    unsupported="not implemented yet",
+    unsupported="ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits",
 )
 user_name(
     "matmul_mx_acc",
     "acc, lhs, lhs_scale, rhs, rhs_scale",
     "``acc`` plus such a product.",
     ON_TILES,
-    unsupported="not implemented yet",
+    unsupported="ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits",
 )
 user_name(
     "matmul_mx_bias",
     "lhs, lhs_scale, rhs, rhs_scale, bias",
     "Such a product plus a row of bias.",
     ON_TILES,
-    unsupported="not implemented yet",
+    unsupported="ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits",
 )
 user_name(
     "gemv",
     "lhs, rhs, acc_phase='unspecified'",
     "A row ``[1, K]`` times a matrix ``[K, N]``.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "gemv_acc",
     "acc, lhs, rhs, acc_phase='unspecified'",
     "``acc`` plus a row times a matrix.",
     ON_TILES,
-    unsupported="not implemented yet",
 )
 user_name(
     "gemv_bias",
     "lhs, rhs, bias, acc_phase='unspecified'",
     "A row times a matrix plus a row of bias.",
     ON_TILES,
-    unsupported="not implemented yet",
 )

@@ -74,7 +74,7 @@ def _load(call: Call) -> tuple[Type, ...]:
     tile, tensor = call.wanted_tile(), call.tensor(0)
     if tile.dtype != tensor.dtype:
         raise call.error(f"a tile of {tile.dtype} cannot be loaded from a tensor of {tensor.dtype}")
-    if tile.memory not in (None, MemorySpace.Vec, MemorySpace.Mat):
+    if tile.memory not in (None, MemorySpace.Vec, MemorySpace.Mat, MemorySpace.Bias):
         raise call.error(f"cannot load into {tile.memory.value}; load into Vec or Mat and use pl.move")
     _window(call, tile, 0, call.attrs.get("transposed", False))
     return (wanted,)
@@ -172,9 +172,45 @@ _TENSOR = Operand("tensor", Kind.TENSOR)
 _ANY_TILE = Operand("tile", Kind.TILE)
 _VEC_TILE = Operand("tile", Kind.TILE, memory=_VEC)
 
+
+def _gather_row(call: Call) -> tuple[Type, ...]:
+    target, tensor = call.tile(0), call.tensor(1)
+    if target.dtype != tensor.dtype:
+        raise call.error(f"a tile of {target.dtype} cannot take rows of {tensor.dtype}")
+    if len(call.operands) != 6 + tensor.rank:
+        raise call.error(f"needs {tensor.rank} offsets for {tensor}, got {len(call.operands) - 6}")
+    lengths = [simplified(v) for v in call.operands[4:6]]
+    for axis, length in enumerate(lengths[:: -1 if call.attrs["turned"] else 1]):
+        start = constant_of(call.operands[2 + axis])
+        if isinstance(length, int) and int(start or 0) + length > target.shape[axis]:
+            raise call.error(f"axis {axis} ends at {int(start or 0) + length}, but the tile has {target.shape[axis]}")
+    return (target,)
+
+
+def _transpose_view(call: Call) -> tuple[Type, ...]:
+    source = call.tile(0)
+    return (TileType(source.shape[::-1], source.dtype, source.memory, source.valid[::-1]),)
+
+
 _PLACE = (_VEC_TILE, Operand("row", Kind.INDEX), Operand("col", Kind.INDEX))
 
 register(OpDef("tile.create", (), _create))
+# A block of a tensor, with `rows` and `cols`, brought to `row` and `col` of a tile; also of matrix memory.
+register(
+    OpDef(
+        "tile.gather_row",
+        (
+            Operand("dst", Kind.TILE, memory=(MemorySpace.Vec, MemorySpace.Mat)),
+            _TENSOR,
+            *(Operand(name, Kind.INDEX) for name in ("row", "col", "rows", "cols")),
+            _OFFSETS,
+        ),
+        _gather_row,
+        (Attr("turned", bool),),
+        inplace=0,
+    )
+)
+register(OpDef("tile.transpose_view", (_ANY_TILE,), _transpose_view))
 # One element as a number, and a tile with another number in one place.
 register(OpDef("tile.read", _PLACE, _read, core=CoreType.AIV))
 register(

@@ -15,7 +15,8 @@ from pypto.ir.types import MemorySpace, TileType
 def infer_memory(program: Program) -> None:
     """Give every tile of every incore function a memory and insert moves where a product needs them.
 
-    A tile whose memory is open goes to Mat when only matrix products and moves from Mat use it, to Vec otherwise.
+    A tile whose memory is open goes to Mat when only matrix products and moves from Mat use it, to Bias when only
+    products add it, to Vec otherwise.
 
     Raises:
         IRError: values that stand for each other need different memories.
@@ -75,10 +76,13 @@ def _infer(function: Function) -> None:
             (memory,) = known
         else:
             wishes = {w for v in members for w in wanted.get(id(v), ())}
-            memory = MemorySpace.Mat if wishes == {MemorySpace.Mat} else MemorySpace.Vec
+            memory = next(iter(wishes)) if len(wishes) == 1 else MemorySpace.Vec
         for value in members:
             if isinstance(value.type, TileType):
                 value.type = replace(value.type, memory=memory)
+
+
+_SAME_MEMORY = frozenset({"tile.set_validshape", "tile.transpose_view", "tile.gather_row"})
 
 
 def _joined(op: Op) -> Iterable[tuple[Value, ...]]:
@@ -88,7 +92,7 @@ def _joined(op: Op) -> Iterable[tuple[Value, ...]]:
     elif op.name == "scf.if":
         yields = [last_op(region).operands for region in op.regions]
         yield from zip(op.results, *yields, strict=True)
-    elif op.name == "tile.set_validshape":
+    elif op.name in _SAME_MEMORY:
         yield op.operands[0], op.result
 
 
@@ -98,6 +102,8 @@ def _wishes(body: Block) -> dict[int, list[MemorySpace]]:
     for op in body.walk():
         for index, value in enumerate(op.operands):
             if not isinstance(value.type, TileType) or op.name.startswith("scf."):
+                continue
+            if op.name == "tile.transpose_view":
                 continue
             wish = MemorySpace.Vec
             if op.name == "tile.move":
@@ -127,7 +133,11 @@ def _insert_moves(body: Block) -> None:
                 if not known.operands or known.operand(index).kind is not Kind.TILE:
                     continue
                 operand, type = known.operand(index), value.type
-                if isinstance(type, TileType) and type.memory in operand.moved_from:
+                if (
+                    isinstance(type, TileType)
+                    and type.memory in operand.moved_from
+                    and type.memory not in operand.memory
+                ):
                     move = Op("tile.move", [value], [], {}, [], op.loc)
                     move.results = [Value(value.name, replace(type, memory=operand.memory[0]), move)]
                     ops.append(move)

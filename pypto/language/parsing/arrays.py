@@ -319,10 +319,11 @@ def _matmul(frame: Frame, bound: Bound) -> Model:
 
 
 def _matmul_acc(frame: Frame, bound: Bound) -> Model:
-    if bound["init_cond"] not in (None, False, True):
+    start = bound.models.get("init_cond")
+    if start not in (None, False, True):
         raise tile_code(frame, f"{bound.label} with a run-time init_cond", bound.node)
     product: Value = _matmul(frame, bound)
-    if bound["init_cond"]:
+    if start:
         return product
     return binary(frame, "add", _tensor(frame, bound, "acc"), product, bound.label, bound.node)
 
@@ -425,6 +426,7 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "matmul": _matmul,
     "batch_matmul": _matmul,
     "matmul_acc": _matmul_acc,
+    "batch_matmul_acc": _matmul_acc,
     "transpose": _transpose,
     "full": _full,
     "expands": _expands,

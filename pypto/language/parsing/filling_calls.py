@@ -168,12 +168,19 @@ def _random(frame: Frame, bound: Bound) -> Model:
     return frame.op("tile.random", words, bound.node, (wanted,), rounds=rounds).result
 
 
+def _transpose_view(frame: Frame, bound: Bound) -> Model:
+    frame.need_core(bound.label, bound.node)
+    tile = frame.tile(bound["tile"], bound.place("tile"), f"{bound.label}: tile")
+    return frame.op("tile.transpose_view", [tile], bound.node).result
+
+
 HANDLERS: dict[str, Callable[[Frame, Bound], Any]] = {
     "fillpad": _fillpad,
     "fillpad_inplace": _fillpad,
     "fillpad_expand": _fillpad_expand,
     "concat": _concat,
     "extract": _extract,
+    "transpose_view": _transpose_view,
     "reinterpret_view": _reinterpret_view,
     "ci": _ci,
     "tri": _tri,

@@ -189,12 +189,10 @@ def _gather_row(frame: Frame, bound: Bound) -> Model:
     target = offsets_argument(frame, bound, "dst_offset", 2, "the tile")
     shape = shape_argument(frame, bound, "shapes")
     valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))
+    lengths = [frame.index(length, bound.place("valid_shape"), f"{bound.label}: a length") for length in valid]
     turned = flag_argument(frame, bound, "transpose")
-    with frame.at(bound.node):
-        row = frame.builder.load(tensor, source, shape, valid, MemorySpace.Vec)
-    if turned:
-        row = frame.op("tile.transpose", [row], bound.node).result
-    return frame.op("tile.assemble", [bound[name], row, *target], bound.node).result
+    operands = [bound[name], tensor, *target, *lengths, *source]
+    return frame.op("tile.gather_row", operands, bound.node, (), turned=turned).result
 
 
 def _mgather(frame: Frame, bound: Bound) -> Model:

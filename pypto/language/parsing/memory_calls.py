@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pypto.ir.nodes import Value
 from pypto.ir.types import INDEX, AtomicType, DynDim, MemorySpace, TensorType, TileType, Valid
@@ -49,14 +49,42 @@ def load_window(
     if not isinstance(shape, tuple) or len(shape) not in (rank, 2):
         raise frame.error(f"{bound.label}: {shape_name} must be a list of {rank} sizes, not {describe(shape)}", place)
     sizes = [frame.known(m, place, f"{bound.label}: a size in {shape_name}") for m in shape]
-    if any(size != 1 for size in sizes[:-2]):
-        raise frame.error(f"{bound.label}: a tile has two dimensions; the leading sizes must be 1, got {sizes}", place)
+    lengths = bound["valid_shape"]
+    if len(sizes) == rank > 2:
+        tensor, offsets, axes = _plane(frame, bound, tensor, offsets, sizes, place)
+        sizes = [sizes[axis] for axis in axes]
+        if isinstance(lengths, tuple) and len(lengths) == rank:
+            lengths = tuple(lengths[axis] for axis in axes)
+        rank = 2
     rows, cols = (1, *sizes)[-2:]
-    valid = frame.valid_shape(bound["valid_shape"], (rows, cols), rank, bound.place("valid_shape"))
+    valid = frame.valid_shape(lengths, (rows, cols), rank, bound.place("valid_shape"))
     if bound.models.get("clamp"):
         valid = _clamped(frame, tensor, offsets, valid, bound.node)
     with frame.at(bound.node):
         return frame.builder.load(tensor, offsets, (rows, cols), valid, memory)
+
+
+def _plane(
+    frame: Frame, bound: Bound, tensor: Value, offsets: list[Value], sizes: Sequence[Model], place: ast.AST
+) -> tuple[Value, list[Value], tuple[int, int]]:
+    """The two axes of a window that a tile spans, as a tensor of two dimensions with offsets in it.
+
+    Returns:
+        The view, the offsets in it, and which axes they are.
+    """
+    last = len(sizes) - 1
+    axes = [axis for axis, size in enumerate(sizes) if size != 1 and axis != last]
+    if len(axes) > 1:
+        shown = ", ".join(map(str, sizes))
+        raise frame.error(f"{bound.label}: a tile has two dimensions; all other sizes must be 1, got [{shown}]", place)
+    row = axes[0] if axes else last - 1
+    dims = frame.dims(tensor, bound.node)
+    zero, others = frame.index(0, place, "an offset"), [axis for axis in range(last) if axis != row]
+    starts = [offset if axis in others else zero for axis, offset in enumerate(offsets)]
+    lengths = [1 if axis in others else frame.index(dim, place, "a size") for axis, dim in enumerate(dims)]
+    with frame.at(bound.node):
+        view = frame.builder.view(tensor, starts, lengths, tensor.name, tuple(others))
+    return view, [offsets[row], offsets[last]], (row, last)
 
 
 def _clamped(
@@ -83,12 +111,18 @@ def _store(frame: Frame, bound: Bound) -> Model:
     offsets = offsets_argument(frame, bound, "offsets", rank, tensor.name)
     frame.check_writes(tensor, bound.place("output_tensor"))
     tile: Value = bound["tile"]
+    target = tensor
     if bound["shapes"] is not None:
-        sizes = frame.valid_shape(bound["shapes"], tile_type(tile).shape, rank, bound.place("shapes"))
+        given, place = bound["shapes"], bound.place("shapes")
+        if isinstance(given, tuple) and len(given) == rank > 2:
+            known = [simplified(frame.index(m, place, f"{bound.label}: a size")) for m in given]
+            target, offsets, axes = _plane(frame, bound, tensor, offsets, known, place)
+            given, rank = tuple(known[axis] for axis in axes), 2
+        sizes = frame.valid_shape(given, tile_type(tile).shape, rank, place)
         lengths = [frame.index(size, bound.place("shapes"), f"{bound.label}: a size") for size in sizes]
         tile = frame.op("tile.set_validshape", [tile, *lengths], bound.node).result
     with frame.at(bound.node):
-        frame.builder.store(tile, tensor, offsets, atomic=_atomic(frame, bound))
+        frame.builder.store(tile, target, offsets, atomic=_atomic(frame, bound))
     return tensor
 
 

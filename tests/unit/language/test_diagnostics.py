@@ -413,11 +413,6 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         "@incore\ndef ⟦part⟧(a: pl.Tensor, o: pl.Out[pl.Tensor]):\n    pass\n" + in_entry("part(a, out)\nreturn out"),
         "o is an output of part, but nothing is stored into it",
     ),
-    "rows of a product not aligned": (
-        KernelTypeError,
-        in_incore("s = pl.matmul(⟦pl.load(h, [0, 0], [5, 64])⟧, h)\npl.store(s, [0, 0], out)"),
-        "rows must be a multiple of 16; use 16 rows and valid_shape",
-    ),
     "read of a tile without values": (
         KernelTypeError,
         in_incore("t = pl.create_tile([64, 64], dtype=pl.FP32)\nout[:] = ⟦t + a⟧"),

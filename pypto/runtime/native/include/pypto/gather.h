@@ -131,6 +131,18 @@ inline auto read_memory(T&, E* memory, int64_t offset) {
     return static_cast<float>(memory[offset]);
 }
 
+// A block of a tensor, `rows` by `cols` elements with `stride` between its rows, at a place of a tile; or transposed.
+template <class D, class E>
+inline void insert_memory(D& d, E* memory, int64_t stride, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                          int64_t turned) {
+  require_inside("pl.gather_row writes", d, row, turned ? cols : rows, col, turned ? rows : cols);
+  for (int64_t r = 0; r < rows; ++r) {
+    bounds::require_inside(memory + r * stride, cols * static_cast<int64_t>(sizeof(E)), false);
+    for (int64_t c = 0; c < cols; ++c)
+      (turned ? at(d, row + c, col + r) : at(d, row + r, col + c)) = memory[r * stride + c];
+  }
+}
+
 // What an index outside of a tensor means: 0 an error, 1 clamp, 2 wrap, 3 zero (or, when scattering, nothing).
 inline int64_t placed(int64_t index, int64_t size, int64_t outside, const char* what) {
   if (index >= 0 && index < size) return index;

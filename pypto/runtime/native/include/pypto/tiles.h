@@ -76,6 +76,13 @@ inline void extract(D& d, S& s, int64_t row, int64_t col) {
     for (int64_t c = 0; c < d.GetValidCol(); ++c) at(d, r, c) = at(s, row + r, col + c);
 }
 
+// Between tiles of equal storage.
+template <class D, class S>
+inline void copy(D& d, S& s) {
+  for (int64_t r = 0; r < s.GetValidRow(); ++r)
+    for (int64_t c = 0; c < s.GetValidCol(); ++c) at(d, r, c) = at(s, r, c);
+}
+
 // For loops that only compute numbers.
 template <class T>
 inline void nothing(T&) {}
