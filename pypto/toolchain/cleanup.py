@@ -1,7 +1,8 @@
 """What a build leaves behind when its process ends: nothing, whichever way it ends.
 
 Private roots and tools are known here while they exist. SIGTERM ends the tools and removes what was made for the build
-before it ends the process; roots of a process that had no chance (SIGKILL, power) are removed by the next one.
+before it ends the process; where only other threads than the main one build, a watcher does that. Roots of a process
+that had no chance (SIGKILL, power) are removed by the next one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+
+from pypto.toolchain.watcher import watcher
 
 PREFIX = "pypto-build-"
 """What the names of all private roots begin with."""
@@ -75,11 +78,13 @@ def running(group: int) -> Iterator[None]:
     """A process group that belongs to the build, for the time of the block."""
     tools: RunningTools | None = getattr(_local, "tools", None)
     _groups.add(group)
+    watcher.has("g", str(group))
     try:
         with tools._holding(group) if tools is not None else contextlib.nullcontext():
             yield
     finally:
         _groups.discard(group)
+        watcher.lost("g", str(group))
 
 
 @contextlib.contextmanager
@@ -99,12 +104,15 @@ def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
     with ended_by_sigterm():
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
         _roots.add(path)
+        # The default is still in force where this is not the main thread and that one builds nothing.
+        watcher.has("r", str(path), start=signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)
         try:
             with _locked(path):
                 yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
             _roots.discard(path)
+            watcher.lost("r", str(path))
 
 
 class _Terminated(BaseException):

@@ -1,6 +1,7 @@
 """Runs tools that never end, in private roots below the working directory; each writes the id of its process.
 
-`--around` builds inside a temporary folder of its own, `--stuck` with clean-up that never ends.
+`--elsewhere` builds in a thread beside the main one, `--around` inside a temporary folder of its own, `--stuck` with
+clean-up that never ends.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,10 +41,22 @@ def stuck() -> Iterator[None]:
 
 
 names = [name for name in sys.argv[1:] if not name.startswith("--")]
-with contextlib.ExitStack() as stack:
-    if len(names) < len(sys.argv) - 1:
-        stack.enter_context(ended_by_sigterm())
-        stack.enter_context(tempfile.TemporaryDirectory(dir=here / "roots"))
-    if "--stuck" in sys.argv:
-        stack.enter_context(stuck())
-    run_all(build, names, jobs=len(names))
+options = {name for name in sys.argv[1:] if name.startswith("--")}
+
+
+def build_all() -> None:
+    with contextlib.ExitStack() as stack:
+        if options & {"--around", "--stuck"}:
+            stack.enter_context(ended_by_sigterm())
+            stack.enter_context(tempfile.TemporaryDirectory(dir=here / "roots"))
+        if "--stuck" in options:
+            stack.enter_context(stuck())
+        run_all(build, names, jobs=len(names))
+
+
+if "--elsewhere" in options:
+    thread = threading.Thread(target=build_all)
+    thread.start()
+    thread.join()
+else:
+    build_all()

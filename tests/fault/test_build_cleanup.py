@@ -62,6 +62,44 @@ def test_a_signal_ends_tools_and_removes_roots(tmp_path: Path, names: list[str],
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_while_only_other_threads_build(tmp_path: Path, number: signal.Signals) -> None:
+    """KC-28, KC-55: the main thread cannot clean up, or no thread can; what is left is removed all the same."""
+    child, tools = start(tmp_path, ["--elsewhere", "one", "two"])
+    assert len(os.listdir(tmp_path / "roots")) == 2
+    child.send_signal(number)
+    child.communicate(timeout=30)
+    assert child.returncode == -number
+    wait_for(lambda: all(is_gone(tool) for tool in tools))
+    wait_for(lambda: os.listdir(tmp_path / "roots") == [])
+
+
+def test_the_watcher_ends_with_the_last_build(tmp_path: Path) -> None:
+    """It is no child of an idle process, and touches nothing that its process gave up."""
+    script = (
+        "import os, threading\n"
+        "from pypto.toolchain.cleanup import private_folder\n"
+        "def build():\n"
+        "    with private_folder('.') as first, private_folder('.') as second: pass\n"
+        "    os.mkdir(first), os.mkdir(second)\n"
+        "    print(first, second, flush=True)\n"
+        "thread = threading.Thread(target=build)\n"
+        "thread.start()\n"
+        "thread.join()\n"
+        "try:\n"
+        "    print(os.waitpid(-1, os.WNOHANG))\n"
+        "except ChildProcessError:\n"
+        "    print('no child', flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    folders, children = done.stdout.splitlines()
+    assert children == "no child"
+    assert all(Path(folder).is_dir() for folder in folders.split())
+
+
 def test_sigterm_unwinds_what_was_made_around_the_build(tmp_path: Path) -> None:
     """And then ends the process by the signal, as without any handler."""
     child, tools = start(tmp_path, ["--around", "one", "two"])
