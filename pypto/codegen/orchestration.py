@@ -10,6 +10,7 @@ from pypto.ir.effects import tensor_read, tensor_written
 from pypto.ir.errors import IRError
 from pypto.ir.handles import Handles
 from pypto.ir.nodes import Block, Direction, Function, Op, Param, Value
+from pypto.ir.rewrite import captured
 from pypto.ir.types import TASKS, ScalarType, TensorType
 from pypto.ir.values import constant_of
 
@@ -47,6 +48,10 @@ class _Printer:
         self.function = function
         self.kernels = kernels
         self.added = {name: _only_added_to(callee) for name, (_, callee, _) in kernels.items()}
+        self.handles = Handles(function.body)
+        self.parameters = {param.value for param in function.params}
+        # Handles that are not released before their block ends.
+        self.kept = {result for op in function.body.walk() for result in op.results}
         self.names: dict[Value, str] = {}
         self.counter = 0
         self.lines: list[str] = []
@@ -93,8 +98,36 @@ class _Printer:
         return self.names[value]
 
     def block(self, block: Block, targets: tuple[str, ...]) -> None:
-        for op in block.ops:
+        released = self.released(block)
+        self.kept.difference_update(v for values in released.values() for v in values)
+        for index, op in enumerate(block.ops):
             self.operation(op, targets)
+            for value in released.get(index, ()):
+                self.line(f"{self.text(value, op)}.release();")
+
+    def released(self, block: Block) -> dict[int, list[Value]]:
+        """Handles of workspaces that a block makes and that other tasks follow after, by position of their last use."""
+        last: dict[Value, int] = {}
+        for index, op in enumerate(block.ops):
+            for value in captured(Block([], [op])):
+                if value in last:
+                    last[value] = index
+            for result in op.results:
+                if isinstance(result.type, TensorType) and not self.parameters.issuperset(self.handles.roots(result)):
+                    last[result] = index
+        found: dict[int, list[Value]] = {}
+        work = [index for index, op in enumerate(block.ops) if op.regions or op.name in ("func.call", "tensor.create")]
+        for value, index in last.items():
+            if work and work[-1] > index:
+                found.setdefault(index, []).append(value)
+        return found
+
+    def handle(self, op: Op, text: str) -> None:
+        """A new variable for the tensor that an operation gives."""
+        name = self.fresh("t")
+        # Whoever is released early is not constant.
+        self.line(f"{'const ' if op.result in self.kept else ''}pypto::Tensor {name} = {text};")
+        self.names[op.result] = name
 
     def operation(self, op: Op, targets: tuple[str, ...]) -> None:
         if op.name.startswith("arith."):
@@ -106,25 +139,19 @@ class _Printer:
         elif op.name == "tensor.create":
             type = op.result.type
             dtype = type.dtype.name if isinstance(type, TensorType) else ""
-            name = self.fresh("t")
             dims = ", ".join(self.text(v, op) for v in op.operands)
-            self.line(f"const pypto::Tensor {name} = o.create(pypto::DType::{dtype}, {{{dims}}});")
-            self.names[op.result] = name
+            self.handle(op, f"o.create(pypto::DType::{dtype}, {{{dims}}})")
         elif op.name == "tensor.view":
             rank = op.attrs["rank"]
             numbers = [self.text(v, op) for v in op.operands[1:]]
-            name = self.fresh("t")
             dropped = ", ".join(map(str, op.attrs.get("dropped", ())))
-            self.line(
-                f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}"
-                f".view({{{', '.join(numbers[:rank])}}}, {{{', '.join(numbers[rank:])}}})"
-                f"{f'.without({{{dropped}}})' if dropped else ''};"
+            self.handle(
+                op,
+                f"{self.text(op.operands[0], op)}.view({{{', '.join(numbers[:rank])}}}, {{{', '.join(numbers[rank:])}}})"
+                f"{f'.without({{{dropped}}})' if dropped else ''}",
             )
-            self.names[op.result] = name
         elif op.name == "tensor.untracked":
-            name = self.fresh("t")
-            self.line(f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}.untracked();")
-            self.names[op.result] = name
+            self.handle(op, f"{self.text(op.operands[0], op)}.untracked()")
         elif op.name == "task.enter":
             after = ", ".join(self.text(v, op) for v in op.operands)
             order = op.attrs["order"]
@@ -138,9 +165,7 @@ class _Printer:
             self.names[op.result] = name
         elif op.name == "tensor.reshape":
             sizes = ", ".join(self.text(v, op) for v in op.operands[1:])
-            name = self.fresh("t")
-            self.line(f"const pypto::Tensor {name} = {self.text(op.operands[0], op)}.reshaped({{{sizes}}});")
-            self.names[op.result] = name
+            self.handle(op, f"{self.text(op.operands[0], op)}.reshaped({{{sizes}}})")
         elif op.name == "tensor.read":
             cpp = scalars.cpp_type(op.result.type.dtype) if isinstance(op.result.type, ScalarType) else ""
             indices = ", ".join(self.text(v, op) for v in op.operands[1:])
