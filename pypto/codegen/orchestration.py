@@ -147,7 +147,8 @@ class _Printer:
             dropped = ", ".join(map(str, op.attrs.get("dropped", ())))
             self.handle(
                 op,
-                f"{self.text(op.operands[0], op)}.view({{{', '.join(numbers[:rank])}}}, {{{', '.join(numbers[rank:])}}})"
+                f"{self.text(op.operands[0], op)}.view({{{', '.join(numbers[:rank])}}}, "
+                f"{{{', '.join(numbers[rank:])}}})"
                 f"{f'.without({{{dropped}}})' if dropped else ''}",
             )
         elif op.name == "tensor.untracked":
