@@ -70,6 +70,8 @@ class TileOps:
             "tile.extract": self._extract,
             "tile.transpose_view": self._transpose,
             "tile.mscatter": self._mscatter,
+            "tile.notify": self._signal,
+            "tile.wait": self._signal,
         }
 
     def write(self, op: Op) -> None:
@@ -218,6 +220,21 @@ class TileOps:
         """Elements of a tile into a tensor; the source takes the place of a result."""
         source, index = (self.values.tile(v) for v in op.operands[:2])
         self.text.template("scatter_memory", [source], [source], [index, *self._matrix(op, op.operands[2])])
+
+    def _signal(self, op: Op) -> None:
+        """A cell that ranks signal through; ptoas is shown a reshape into a tile that nobody uses."""
+        window = self.values.windows[op.operands[0]]
+        number, *indices = (self.values.numbers[v] for v in op.operands[1:])
+        for index, dim in zip(indices, window.dims, strict=True):
+            message = f"{definition(op.name).label} reaches outside of {self.values.names[window.param]}"
+            self.text.require(_ZERO, index, binary("sub", dim, _ONE), message)
+        arguments: list[Tile | str] = [
+            f"$a{window.param}",
+            self.text.side.text(_flat(window, indices)),
+            self.text.side.text(number),
+            str(int(op.attrs["add"] if op.name == "tile.notify" else op.attrs["equal"])),
+        ]
+        self.text.template("notify" if op.name == "tile.notify" else "wait", [self._unused(False)], [], arguments)
 
     def _matrix(self, op: Op, tensor: Value) -> list[str]:
         """First element, rows, elements between rows, and columns of a tensor."""

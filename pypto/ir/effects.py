@@ -6,7 +6,7 @@ from pypto.ir.nodes import Op, Value
 
 # Position of the tensor among the operands.
 _READS = {"tile.load": 0, "tile.mgather": 0, "tile.gather_row": 1, "tensor.read": 0}
-_WRITES = {"tile.store": 1, "tile.mscatter": 2}
+_WRITES = {"tile.store": 1, "tile.mscatter": 2, "tile.notify": 0, "tile.wait": 0}
 
 
 def tensor_read(op: Op) -> Value | None:

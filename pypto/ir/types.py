@@ -120,6 +120,20 @@ class ReduceOp(enum.Enum):
     Prod = "prod"
 
 
+class NotifyOp(enum.Enum):
+    """What a signal does to a cell."""
+
+    AtomicAdd = "add"
+    Set = "set"
+
+
+class WaitCmp(enum.Enum):
+    """What a wait waits for: a cell equal to a number, or at least as large."""
+
+    Eq = "eq"
+    Ge = "ge"
+
+
 class TensorLayout(enum.Enum):
     """Order of a tensor's elements in global memory."""
 

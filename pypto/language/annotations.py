@@ -22,6 +22,11 @@ class TensorAnnotation:
 
 
 @dataclass(frozen=True)
+class WindowAnnotation(TensorAnnotation):
+    """``pld.DistributedTensor[...]``: what stood in the brackets."""
+
+
+@dataclass(frozen=True)
 class ScalarAnnotation:
     """``pl.Scalar[...]``: what stood in the brackets."""
 

@@ -17,6 +17,7 @@ from pypto.language.annotations import (
     TensorAnnotation,
     Tile,
     TileAnnotation,
+    WindowAnnotation,
 )
 from pypto.language.source import KernelSource
 
@@ -46,6 +47,7 @@ class SignatureParam:
         shape: dimensions, or ``None`` when they come from the argument (and for scalars).
         dtype: ``None`` when it comes from the argument.
         default: default value of a scalar; see ``has_default``.
+        window: whether a tensor is a rank's part of a window.
     """
 
     name: str
@@ -55,6 +57,7 @@ class SignatureParam:
     dtype: DType | None
     default: int | float | bool | None = None
     has_default: bool = False
+    window: bool = False
 
     @property
     def is_tensor(self) -> bool:
@@ -93,7 +96,7 @@ class Signature:
         return [
             [
                 p.name,
-                p.kind,
+                "window" if p.window else p.kind,
                 p.direction.value,
                 None if p.shape is None else [_dim_record(d) for d in p.shape],
                 None if p.dtype is None else p.dtype.name,
@@ -150,7 +153,10 @@ def _param(kernel: KernelSource, node: ast.arg, default: Any) -> SignatureParam:
         if kernel.kind is not FunctionKind.INLINE:
             raise _BadAnnotation("only functions under @pl.jit.inline take tiles; pass a tensor")
         return SignatureParam(node.arg, "tile", direction, None, None)
-    if annotation is Tensor:
+    window = isinstance(annotation, WindowAnnotation) or (
+        isinstance(annotation, type) and issubclass(annotation, Tensor) and annotation is not Tensor
+    )
+    if annotation is Tensor or (window and not isinstance(annotation, WindowAnnotation)):
         shape, dtype, kind = None, None, "tensor"
     elif isinstance(annotation, TensorAnnotation):
         shape, dtype = _tensor_item(annotation.item)
@@ -159,7 +165,7 @@ def _param(kernel: KernelSource, node: ast.arg, default: Any) -> SignatureParam:
         shape, dtype, kind = None, _scalar_dtype(annotation), "scalar"
         if direction is not Direction.In:
             raise _BadAnnotation("a scalar cannot be an output; use a tensor of one element")
-    return _with_default(SignatureParam(node.arg, kind, direction, shape, dtype), default)
+    return _with_default(SignatureParam(node.arg, kind, direction, shape, dtype, window=window), default)
 
 
 def _with_default(param: SignatureParam, default: Any) -> SignatureParam:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pypto.ir.nodes import CoreType
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
 from pypto.ir.ops.user_names import user_name
 from pypto.ir.types import INDEX, INT32, MAX_RANK, DType, ReduceOp, ScalarType, TensorType, Type
@@ -52,13 +53,14 @@ register(
         incore=False,
     )
 )
-# Runs a chip's program on one rank; a window among the arguments is that rank's.
+# Runs a chip's program on one rank. A window among the arguments is that rank's; those that ``windows`` counts are all
+# ranks' parts, and with any of them the program's last parameter is the rank.
 register(
     OpDef(
         "host.call",
         (Operand("rank", Kind.INDEX), Operand("arguments", Kind.ANY, variadic=True)),
         _nothing,
-        (Attr("chip", int), Attr("callee", str)),
+        (Attr("chip", int), Attr("callee", str), Attr("windows", tuple)),
         pure=False,
         incore=False,
     )
@@ -138,22 +140,52 @@ _name(
     "Part ``s`` of rank ``r``'s ``target`` becomes part ``r`` of rank ``s``'s ``input``.",
     TENSOR,
 )
-_CORES = (
-    "ranks meet between the programs of chips: collectives of the HOST entry move data; a core has no access to other "
-    "ranks' windows in the simulator"
+_name("get_comm_ctx", "dist_tensor", "The ranks that share a window; for ``rank`` and ``nranks``.", SYSTEM)
+_name("rank", "ctx", "Number of the rank that runs.", SYSTEM)
+_name("nranks", "ctx", "Number of ranks.", SYSTEM)
+_name(
+    "notify",
+    "target, peer, offsets, value, *, op",
+    "Adds to a cell of another rank's window of INT32, or sets it; what this rank stored before is there then.",
+    SYSTEM,
 )
-for _what, _parameters in (
-    ("get_comm_ctx", "dist_tensor"),
-    ("rank", "ctx"),
-    ("nranks", "ctx"),
-    ("notify", "target, peer, offsets, value, *, op"),
-    ("wait", "signal, offsets, expected, *, cmp"),
-):
-    _name(_what, _parameters, "Communication of a core with other ranks.", SYSTEM, unsupported=_CORES)
-for _what, _parameters in (
-    ("put", "dst, peer, src, dst_offsets=None, src_offsets=None, shape=None, **kwargs"),
-    ("get", "dst, peer, src, dst_offsets=None, src_offsets=None, shape=None, **kwargs"),
-    ("remote_load", "target, peer, offsets, shape, valid_shape=None"),
-    ("remote_store", "src, target, peer, offsets, **kwargs"),
-):
-    _name(_what, _parameters, "Communication of a core with other ranks.", TENSOR, unsupported=_CORES)
+_name(
+    "wait",
+    "signal, offsets, expected, *, cmp",
+    "Waits until a cell of this rank's window is equal to a number, or at least as large.",
+    SYSTEM,
+)
+_name(
+    "remote_load",
+    "target, peer, offsets, shape, valid_shape=None",
+    "A tile of another rank's window.",
+    TENSOR,
+)
+_name("remote_store", "src, target, peer, offsets, *, atomic=None", "Stores a tile into another rank's window.", TENSOR)
+_MOVED = "dst_offsets=None, src_offsets=None, shape=None, *, chunk_rows=0, chunk_cols=0, pipeline=False"
+_name("put", f"dst, peer, src, {_MOVED}, atomic=None", "Copies a tensor into another rank's window.", TENSOR)
+_name("get", f"dst, peer, src, {_MOVED}", "Copies another rank's window into a tensor.", TENSOR)
+
+
+def _cell(call: Call) -> tuple[Type, ...]:
+    if call.tensor(0).dtype != SIGNAL_DTYPE or len(call.operands) != 2 + call.tensor(0).rank:
+        raise call.error(f"needs a tensor of {SIGNAL_DTYPE} and {call.tensor(0).rank} indices")
+    return ()
+
+
+# All ranks' parts of a window of signals, a number, the rank and the indices of a cell.
+for _what, _attr in (("notify", "add"), ("wait", "equal")):
+    register(
+        OpDef(
+            f"tile.{_what}",
+            (
+                Operand("signals", Kind.TENSOR),
+                Operand("number", Kind.INDEX),
+                Operand("indices", Kind.INDEX, variadic=True),
+            ),
+            _cell,
+            (Attr(_attr, bool),),
+            core=CoreType.AIV,
+            pure=False,
+        )
+    )

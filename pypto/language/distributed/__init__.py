@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 from pypto.language.stubs import operations
 
 if TYPE_CHECKING:
+    from pypto.ir.types import NotifyOp as NotifyOp
     from pypto.ir.types import ReduceOp as ReduceOp
+    from pypto.ir.types import WaitCmp as WaitCmp
     from pypto.language.distributed import system as system
     from pypto.language.distributed import tensor as tensor
     from pypto.language.distributed.annotations import DistributedTensor as DistributedTensor
 
 _SPACES = ("system", "tensor", "tile")
+_ENUMERATIONS = ("NotifyOp", "ReduceOp", "WaitCmp")
 
 
 def __getattr__(name: str) -> Any:
     if name in _SPACES:
         return import_module(f"pypto.language.distributed.{name}")
-    if name == "ReduceOp":
-        return import_module("pypto.ir.types").ReduceOp
+    if name in _ENUMERATIONS:
+        return getattr(import_module("pypto.ir.types"), name)
     if name == "DistributedTensor":
         return import_module("pypto.language.distributed.annotations").DistributedTensor
     found = operations("distributed")
@@ -33,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *operations("distributed"), *_SPACES, "DistributedTensor", "ReduceOp"})
+    return sorted({*globals(), *operations("distributed"), *_SPACES, *_ENUMERATIONS, "DistributedTensor"})

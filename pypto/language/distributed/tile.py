@@ -1,4 +1,4 @@
-"""``pld.tile``: tiles of other ranks, which a core cannot reach here."""
+"""``pld.tile``: tiles of other ranks."""
 
 from __future__ import annotations
 

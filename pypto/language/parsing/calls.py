@@ -20,6 +20,7 @@ from pypto.language.parsing import (
     index_calls,
     matrix_calls,
     memory_calls,
+    window_calls,
 )
 from pypto.language.parsing.arguments import dtype_argument, predicate
 from pypto.language.parsing.binding import Bound, bind
@@ -87,6 +88,7 @@ _NOT_YET: dict[str, Any] = {
 # What is simulated computes as precisely as the result can hold.
 _PRECISE = frozenset((name, "high_precision") for name in ("div", "log", "rsqrt", "recip"))
 _HAVE = _PRECISE | memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS | index_calls.OPTIONS
+_HAVE |= window_calls.OPTIONS
 _SCRATCH = frozenset({"tmp", "tmp_tile"})
 
 
@@ -206,6 +208,7 @@ _HANDLERS: dict[str, Handler] = {
     **index_calls.HANDLERS,
     **matrix_calls.HANDLERS,
     **host_calls.HANDLERS,
+    **window_calls.HANDLERS,
     **block_calls.HANDLERS,
     **{sign: _binary(sign) for sign in WITH_SCALAR if sign != "cmp"},
     "cmp": _compare,

@@ -47,6 +47,7 @@ class Frame:
         directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
         blocks: number of the current block and of all blocks, inside of a launch over blocks.
         lane: which of the two vector cores of a block the current point is for, inside of a region that both run.
+        windows: by identity, a rank's own part of a window and the tensor of all ranks' parts.
         hidden: parameters that the function has besides those of its signature, by what they stand for.
     """
 
@@ -67,6 +68,7 @@ class Frame:
         self.blocks: tuple[Model, Model] | None = None
         self.lane: int | None = None
         self.hidden: dict[str, Value] = {}
+        self.windows: dict[int, tuple[Value, Value]] = {}
 
     @property
     def on_core(self) -> bool:
@@ -81,6 +83,7 @@ class Frame:
         inner.in_scope, inner.whole, inner.outer, inner.scope = self.in_scope, self.whole, self.outer, self.scope
         inner.caller, inner.directions, inner.core_values = self, self.directions, self.core_values
         inner.blocks, inner.lane, inner.hidden = self.blocks, self.lane, self.hidden
+        inner.windows = self.windows
         return inner
 
     def callers(self) -> Iterator[Frame]:

@@ -10,6 +10,7 @@ from pypto.ir.nodes import Direction, Function, FunctionKind, Loc, Op, Value
 from pypto.ir.ops.host import HOST_OPS, SIGNAL_DTYPE
 from pypto.ir.types import ReduceOp, TensorType
 from pypto.language.errors import CompileError, KernelSyntaxError
+from pypto.language.parsing import window_calls
 from pypto.language.parsing.arguments import dtype_argument, tensor_argument
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.elementwise import apply_binary
@@ -119,19 +120,23 @@ def _window(frame: Frame, bound: Bound) -> Model:
 
 def _collective(kind: str, *names: str, reduces: bool = False) -> Callable[[Frame, Bound], Model]:
     def handler(frame: Frame, bound: Bound) -> Model:
-        need_host(frame, bound.label, bound.node)
         tensors = [tensor_argument(frame, bound, name) for name in names]
         # The last one is written; all collectives of one tensor read and write it.
         if tensors:
             frame.check_writes(tensors[-1], bound.place(names[-1]))
         _check_signal(frame, bound)
         attrs: dict[str, object] = {"kind": kind, "label": bound.label}
-        if reduces:
-            attrs["reduce"] = _reduction(frame, bound)
-        if kind == "broadcast":
-            attrs["root"] = frame.known(bound["root"], bound.place("root"), f"{bound.label}: root")
+        reduction = _reduction(frame, bound) if reduces else None
+        root = frame.known(bound["root"], bound.place("root"), f"{bound.label}: root") if kind == "broadcast" else 0
         if kind == "allreduce":
             _check_way(frame, bound)
+        if not is_host(frame):
+            window_calls.collective(frame, bound, kind, tensors, reduction, root)
+            return tensors[-1] if tensors else bound["signal"]
+        if reduction is not None:
+            attrs["reduce"] = reduction
+        if kind == "broadcast":
+            attrs["root"] = root
         frame.op("host.collective", tensors, bound.node, (), **attrs)
         return tensors[-1] if tensors else bound["signal"]
 

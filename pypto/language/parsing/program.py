@@ -18,6 +18,7 @@ from pypto.language.parsing.host_calls import check_host, split_device
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
 from pypto.language.parsing.splicing import splice
 from pypto.language.parsing.statements import Statements
+from pypto.language.parsing.window_calls import open_windows, rank_of, type_of_parts, window_argument
 from pypto.language.signature import ArgSpec, Signature, SignatureParam
 from pypto.language.source import ExternPart, FunctionSource, KernelSource, SourceClosure
 
@@ -86,6 +87,8 @@ class ProgramParser:
             types.append(type)
         parts = target.parts()
         if parts:
+            if any(param.window for param in signature.params):
+                raise frame.error(f"{target.name} is hand-written; such kernels take tensors, not windows", node)
             for part in parts:
                 name = self._extern(target, part, signature, types).name
                 frame.op("func.call", operands, node, callee=name)
@@ -110,7 +113,7 @@ class ProgramParser:
             if function is None:
                 raise TypeError(f"{target.name} was not parsed")
             self._done[key] = self.functions[function.name] = function
-        hidden = [frame.index(block_number(frame, what), node, what) for what in self._hidden.get(function.name, ())]
+        hidden = [frame.index(_hidden_number(frame, what), node, what) for what in self._hidden.get(function.name, ())]
         frame.op("func.call", [*operands, *hidden], node, callee=function.name)
         results = tuple(operands[index] for index in function.returns)
         if not results:
@@ -138,7 +141,8 @@ class ProgramParser:
             chip = ProgramParser(self.closure.within(target), self.backend_type).parse(given)
             self._chips[key] = chip
         number = list(self._chips).index(key)
-        frame.op("host.call", [rank, *operands], node, chip=number, callee=target.name)
+        windows = tuple(index for index, param in enumerate(signature.params) if param.window)
+        frame.op("host.call", [rank, *operands], node, chip=number, callee=target.name, windows=windows)
         results = tuple(operands[index] for index in chip.entry_function.returns)
         if not results:
             return ResultsOfNothing(target.name)
@@ -187,15 +191,24 @@ class ProgramParser:
         kernel = source.kernel
         body = Block()
         params = [
-            Param(Value(p.name, type, body), p.direction) for p, type in zip(signature.params, types, strict=True)
+            Param(
+                Value(p.name, type_of_parts(type) if p.window and isinstance(type, TensorType) else type, body),
+                p.direction,
+            )
+            for p, type in zip(signature.params, types, strict=True)
         ]
         loc = kernel.text.loc(kernel.text.name)
         function = Function(name, kernel.kind, params, body, loc=loc)
         frame = Frame(self, source, function, Builder(body, loc))
         frame.env.update({p.name: p.value for p in params})
+        open_windows(frame, signature)
         function.returns = Statements(frame, kernel.text.node.body).parse()
         self._hidden[name] = tuple(frame.hidden)
         return function
+
+
+def _hidden_number(frame: Frame, what: str) -> Model:
+    return rank_of(frame) if what == "rank" else block_number(frame, what)
 
 
 def _given(type: Type) -> ArgSpec:
@@ -303,6 +316,7 @@ def _argument(
         return frame.scalar(model, dtype, place, what), ScalarType(dtype)
     if not is_tensor(model):
         raise frame.error(f"{what} must be a tensor, not {describe(model)}", place)
+    operand = window_argument(frame, model, what, place) if param.window else model
     given = model.type
     # A size that only the caller knows is read from the argument.
     shape = tuple(
@@ -317,4 +331,4 @@ def _argument(
     type = _checked(param, shape, given.dtype, wrong)
     if param.direction is not Direction.In:
         frame.check_writes(model, place)
-    return model, TensorType(type.shape, type.dtype, given.is_view)
+    return operand, TensorType(type.shape, type.dtype, given.is_view and not param.window)

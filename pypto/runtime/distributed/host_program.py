@@ -63,6 +63,11 @@ class HostProgram:
     chips: tuple[str, ...]
     body: HostBlock
 
+    @property
+    def cores_talk(self) -> bool:
+        """Whether cores reach windows of other ranks."""
+        return _any_windows(self.body)
+
     @classmethod
     def from_bytes(cls, data: bytes, what: str = CONFIG_FILE) -> HostProgram:
         """Read the parent's configuration.
@@ -90,6 +95,10 @@ class HostProgram:
         if program.runtime not in RUNTIMES:
             raise LoadError(f"{what} names the runtime {program.runtime!r}, expected {' or '.join(RUNTIMES)}")
         return program
+
+
+def _any_windows(block: HostBlock) -> bool:
+    return any(op.attrs.get("windows") or any(map(_any_windows, op.regions)) for op in block.ops)
 
 
 def _block(record: Mapping[str, Any]) -> HostBlock:

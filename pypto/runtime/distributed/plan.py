@@ -185,7 +185,7 @@ class _Planner:
         base, rank = operands[0], op.attrs["rank"]
         offsets, sizes = operands[1 : 1 + rank], operands[1 + rank :]
         if isinstance(base, Window):
-            return [Window(tuple(self.view(op, r, offsets, sizes) for r in base.regions), base.name)]
+            return [Window(tuple(self.view(op, r, offsets, sizes) for r in base.regions), base.name, base.nbytes)]
         return [self.view(op, base, offsets, sizes)]
 
     def view(self, op: HostOp, base: Region, offsets: list[int], sizes: list[int]) -> Region:
@@ -209,7 +209,7 @@ class _Planner:
         base, *sizes = operands
         self.positive(op, sizes)
         if isinstance(base, Window):
-            return [Window(tuple(self.reshaped(op, region, sizes) for region in base.regions), base.name)]
+            return [Window(tuple(self.reshaped(op, region, sizes) for region in base.regions), base.name, base.nbytes)]
         return [self.reshaped(op, base, sizes)]
 
     def reshaped(self, op: HostOp, base: Region, sizes: list[int]) -> Region:
@@ -270,17 +270,24 @@ class _Planner:
             if nbytes % region.itemsize:
                 raise self.error(op, f"a buffer of {nbytes} bytes cannot be divided into elements of {dtype}")
             regions.append(region)
-        return [Window(tuple(regions), name)]
+        return [Window(tuple(regions), name, nbytes)]
 
     def host_call(self, op: HostOp, operands: list[Any]) -> list[Any]:
         rank, *arguments = operands
         chip = op.attrs["chip"]
         if not 0 <= rank < self.world:
             raise self.error(op, f"device={rank}, but the ranks are 0 to {self.world - 1}")
+        windows = op.attrs["windows"]
+        if windows:
+            arguments.append(rank)
         touched: list[tuple[Region, bool]] = []
         given: list[dict[str, Any]] = []
         dims: dict[str, tuple[int, str]] = {}
-        for param, value in zip(self.chips[chip], arguments, strict=True):
+        for index, (param, value) in enumerate(zip(self.chips[chip], arguments, strict=True)):
+            if index in windows:
+                # Signals order what ranks do to each other's windows, not this plan.
+                given.append(self.all_parts(op, value).record() | {"written": param.direction != "in"})
+                continue
             if param.kind == "scalar":
                 given.append({"scalar": value.hex() if isinstance(value, float) else value})
                 continue
@@ -296,6 +303,16 @@ class _Planner:
         self.order.add(rank, len(self.steps[rank]), touched)
         self.add(rank, step, f"{op.attrs['callee']}{self.where(op)}", op)
         return []
+
+    def all_parts(self, op: HostOp, window: Window) -> Region:
+        """All ranks' parts of a window as one tensor."""
+        first = window.regions[0]
+        if first.size * first.itemsize != window.nbytes:
+            raise self.error(
+                op, f"the window {window.name} must fill its buffer, since {op.attrs['callee']} uses other ranks' parts"
+            )
+        shape = (self.world, *first.shape)
+        return Region(first.base, first.offset, shape, row_major(shape), first.dtype)
 
     def add(self, rank: int, step: dict[str, Any], place: str, op: HostOp) -> None:
         if len(self.steps[rank]) >= _MOST_STEPS:

@@ -111,6 +111,11 @@ class DistributedProgram:
                 f"'{self.host.entry}' was built for {self.platform}, but the call's RunConfig asks for "
                 f"{config.platform_name}"
             )
+        if config.sim_checks and self.host.cores_talk:
+            raise ValueError(
+                f"'{self.host.entry}': sim_checks runs every call of a chip on a copy of its memory, where cores "
+                "cannot reach other ranks; leave it out"
+            )
         wanted: DistributedConfig = config.distributed_config
         if wanted.runtime is not None and wanted.runtime != self.host.runtime:
             raise ValueError(

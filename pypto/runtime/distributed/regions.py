@@ -74,10 +74,17 @@ class Region:
 
 @dataclass(frozen=True)
 class Window:
-    """A view of every rank's own part of a window buffer; ``regions`` has one for each rank."""
+    """A view of every rank's own part of a window buffer.
+
+    Attributes:
+        regions: one for each rank.
+        name: of the buffer.
+        nbytes: size of the buffer on one rank.
+    """
 
     regions: tuple[Region, ...]
     name: str
+    nbytes: int
 
     @property
     def shape(self) -> tuple[int, ...]:

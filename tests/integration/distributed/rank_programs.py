@@ -103,3 +103,86 @@ def some_misbehave(
         maybe_misbehave(x[r], how[r], y[r], device=r)
     pld.tensor.barrier()
     return y
+
+
+SIZE = 72  # more than one block, and not a multiple of the elements of two
+Signals = pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]
+Row = pl.InOut[pld.DistributedTensor[[1, SIZE], pl.FP32]]
+Table = pl.InOut[pld.DistributedTensor[[NR, SIZE], pl.FP32]]
+
+
+@pl.jit.incore
+def talk(
+    x: pl.Tensor[[1, SIZE], pl.FP32],
+    y: pl.Out[pl.Tensor[[10, SIZE], pl.FP32]],
+    row: Row,
+    other: Row,
+    table: Table,
+    result: Table,
+    signal: Signals,
+    done: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]],
+):
+    """Every way in which a core reaches other ranks, one row of ``y`` for each."""
+    ctx = pld.get_comm_ctx(row)
+    me, count = pld.rank(ctx), pld.nranks(ctx)
+    right = (me + 1) % count
+    mine = pl.load(x, [0, 0], [1, SIZE])
+    # A hand-made barrier, and the neighbour's part by load, get and put.
+    row = pl.store(mine, [0, 0], row)
+    for peer in pl.range(count):
+        pld.system.notify(done, peer=peer, offsets=[0, 0], value=1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(done, offsets=[0, 0], expected=count, cmp=pld.WaitCmp.Eq)
+    pl.store(pld.tile.remote_load(row, peer=right, offsets=[0, 0], shape=[1, SIZE]), [0, 0], y)
+    pld.tensor.get(y, right, row, dst_offsets=[1, 0], src_offsets=[0, 0], shape=[1, SIZE], chunk_cols=32)
+    pld.tensor.put(other, right, row)
+    pld.tensor.barrier(signal)
+    pl.store(pl.load(other, [0, 0], [1, SIZE]), [2, 0], y)
+    pld.tensor.barrier(signal)
+    pld.tile.remote_store(mine + 1.0, other, peer=right, offsets=[0, 0])
+    pld.tensor.barrier(signal)
+    pl.store(pl.load(other, [0, 0], [1, SIZE]), [3, 0], y)
+    # Collectives of cores.
+    row = pld.tensor.allreduce(row, signal, op=pld.ReduceOp.Sum)
+    pl.store(pl.load(row, [0, 0], [1, SIZE]), [4, 0], y)
+    pl.store(mine, [0, 0], row)
+    row = pld.tensor.allreduce(row, signal, op=pld.ReduceOp.Max, mode="ring")
+    pl.store(pl.load(row, [0, 0], [1, SIZE]), [5, 0], y)
+    pl.store(mine, [0, 0], row)
+    row = pld.tensor.broadcast(row, signal, root=1)
+    pl.store(pl.load(row, [0, 0], [1, SIZE]), [6, 0], y)
+    table = pld.tensor.allgather(x, table, signal)
+    result = pld.tensor.all_to_all(table, result, signal)
+    pl.store(pl.load(table, [right, 0], [1, SIZE]), [7, 0], y)
+    pl.store(pl.load(result, [right, 0], [1, SIZE]), [8, 0], y)
+    table = pld.tensor.reduce_scatter(table, signal, op=pld.ReduceOp.Sum)
+    pl.store(pl.load(table, [me, 0], [1, SIZE]), [9, 0], y)
+
+
+@pl.jit
+def talking(
+    x: pl.Tensor[[1, SIZE], pl.FP32],
+    y: pl.Out[pl.Tensor[[10, SIZE], pl.FP32]],
+    row: Row,
+    other: Row,
+    table: Table,
+    result: Table,
+    signal: Signals,
+    done: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]],
+):
+    talk(x, y, row, other, table, result, signal, done)
+    return y
+
+
+@pl.jit.host
+def cores_talk(x: pl.Tensor[[NR, 1, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[NR, 10, SIZE], pl.FP32]]):
+    """The cores of all ranks talk to each other, with no help of this entry."""
+    world = pld.world_size()
+    row = pld.window(pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32), [1, SIZE], dtype=pl.FP32)
+    other = pld.window(pld.alloc_window_buffer([1, SIZE], dtype=pl.FP32), [1, SIZE], dtype=pl.FP32)
+    table = pld.window(pld.alloc_window_buffer([world, SIZE], dtype=pl.FP32), [world, SIZE], dtype=pl.FP32)
+    result = pld.window(pld.alloc_window_buffer([world, SIZE], dtype=pl.FP32), [world, SIZE], dtype=pl.FP32)
+    signal = pld.window(pld.alloc_window_buffer([world, 1], dtype=pl.INT32), [world, 1], dtype=pl.INT32)
+    done = pld.window(pld.alloc_window_buffer(4), [1, 1], dtype=pl.INT32)
+    for r in pl.range(world):
+        talking(x[r], y[r], row, other, table, result, signal, done, device=r)
+    return y

@@ -64,6 +64,31 @@ def test_every_collective_on_every_dtype(world: int) -> None:
         assert np.array_equal(parts[2], before[name][1][1].swapaxes(0, 1)), "all_to_all"
 
 
+@pytest.mark.parametrize("world", [2, 4, 8])
+def test_cores_talk_to_other_ranks(world: int) -> None:
+    x = numbers("f32", (world, 1, rank_programs.SIZE), 2)
+    y = np.full((world, 10, rank_programs.SIZE), np.nan, np.float32)
+    rank_programs.cores_talk(x, y, config=on(world, run_timeout_s=60))
+    ranks = np.arange(world)
+    mine, right, left = x[:, 0], x[(ranks + 1) % world, 0], x[(ranks - 1) % world, 0]
+    exact = mine.astype(np.float64)
+    wanted = {
+        "remote_load": right,
+        "get": right,
+        "put": left,
+        "remote_store": left + np.float32(1),
+        "allreduce sum": np.broadcast_to(exact.sum(0), mine.shape),
+        "allreduce max": np.broadcast_to(mine.max(0), mine.shape),
+        "broadcast": np.broadcast_to(mine[1], mine.shape),
+        "allgather": right,
+        # Every table is the same, so that row s of a result is this rank's row of it.
+        "all_to_all": mine,
+        "reduce_scatter": exact * world,
+    }
+    for row, (what, expected) in enumerate(wanted.items()):
+        check("f32", y[:, row], expected, what)
+
+
 @pytest.mark.parametrize(("world", "laps"), [(1, 3), (2, 3), (3, 5)])
 def test_a_rank_waits_for_what_another_one_writes(world: int, laps: int) -> None:
     x = numbers("f32", (ROWS, COLUMNS), 3)

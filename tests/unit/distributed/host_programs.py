@@ -164,3 +164,75 @@ def asks_for_ranks(x: Rows, y: pl.Out[Rows]):
 def calls_host(x: AllRows, y: pl.Out[AllRows]):
     spliced(x, y)
     return y
+
+
+Part = pl.InOut[pld.DistributedTensor[[ROWS, COLUMNS], pl.FP32]]
+Signals = pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]
+
+
+@pl.jit.incore
+def meet(data: Part, signal: Signals, y: pl.Out[Rows]):
+    pld.tensor.barrier(signal)
+    pl.store(pl.load(data, [0, 0], [ROWS, COLUMNS]), [0, 0], y)
+
+
+@pl.jit
+def meeting(data: Part, signal: Signals, y: pl.Out[Rows]):
+    meet(data, signal, y)
+    return y
+
+
+@pl.jit.host
+def ranks_meet(nbytes: int, y: pl.Out[AllRows]):
+    data = pld.window(pld.alloc_window_buffer(nbytes), [ROWS, COLUMNS], dtype=pl.FP32)
+    signals = pld.alloc_window_buffer(4 * pld.world_size())
+    for r in pl.range(pld.world_size()):
+        meeting(data, pld.window(signals, [pld.world_size(), 1], dtype=pl.INT32), y[r], device=r)
+    return y
+
+
+@pl.jit.host
+def no_window(x: pl.InOut[AllRows], y: pl.Out[AllRows]):
+    signals = pld.alloc_window_buffer(4 * pld.world_size())
+    meeting(x[0], pld.window(signals, [pld.world_size(), 1], dtype=pl.INT32), y[0], device=0)
+    return y
+
+
+@pl.jit.incore
+def loads_from_no_window(x: Rows, y: pl.Out[Rows]):
+    pl.store(pld.tile.remote_load(x, 0, [0, 0], [ROWS, COLUMNS]), [0, 0], y)
+
+
+@pl.jit.incore
+def signals_with_floats(data: Part, y: pl.Out[Rows]):
+    pld.system.notify(data, 0, [0, 0], 1, op=pld.NotifyOp.Set)
+    pl.store(pl.load(data, [0, 0], [ROWS, COLUMNS]), [0, 0], y)
+
+
+@pl.jit.incore
+def meets_without_signal(data: Part, y: pl.Out[Rows]):
+    pld.tensor.allreduce(data)
+    pl.store(pl.load(data, [0, 0], [ROWS, COLUMNS]), [0, 0], y)
+
+
+@pl.jit.incore
+def adds_remotely(data: Part, y: pl.Out[Rows]):
+    tile = pl.load(data, [0, 0], [ROWS, COLUMNS])
+    pld.remote_store(tile, data, 0, [0, 0], atomic=pl.AtomicType.Add)
+    pl.store(tile, [0, 0], y)
+
+
+@pl.jit.incore
+def waits_for_nothing(data: pl.InOut[pld.DistributedTensor[[ROWS, COLUMNS], pl.INT32]], y: pl.Out[Rows]):
+    pld.system.wait(data, [0, 0], 1, cmp="ge")
+
+
+def chip_of(kernel, dtype):
+    """A chip's program that only calls one kernel."""
+
+    @pl.jit
+    def chip(data: pl.InOut[pld.DistributedTensor[[ROWS, COLUMNS], dtype]], y: pl.Out[Rows]):
+        kernel(data, y)
+        return y
+
+    return chip

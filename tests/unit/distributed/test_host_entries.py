@@ -91,6 +91,40 @@ def test_what_a_host_entry_may_not_hold_is_one_error_with_its_place(name: str, m
     assert caught.value.function == name
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("loads_from_no_window", "target must be a window, not a tensor [4, 8] of FP32; a HOST entry makes it with"),
+        ("signals_with_floats", "target must be a window of INT32, not a tensor [4, 8] of FP32"),
+        ("meets_without_signal", "a core needs a signal, a window of INT32 with one cell for each rank"),
+        ("adds_remotely", "atomic is not supported: on the simulator ranks are processes"),
+        ("waits_for_nothing", "cmp must be a WaitCmp, not the string 'ge'"),
+    ],
+)
+def test_what_a_core_cannot_ask_of_other_ranks_is_one_error(name: str, message: str) -> None:
+    kernel = getattr(host_programs, name)
+    with pytest.raises(pl.CompileError) as caught:
+        host_programs.chip_of(kernel, pl.INT32 if name == "waits_for_nothing" else pl.FP32).lower()
+    assert message in caught.value.message
+    assert caught.value.function == name
+
+
+def test_a_window_is_needed_where_a_chip_wants_one() -> None:
+    with pytest.raises(pl.CompileError, match="meeting: data must be a window, not a tensor"):
+        host_programs.no_window.lower()
+
+
+def test_a_chip_with_windows_gets_all_ranks_parts_and_the_rank() -> None:
+    files = generate_distributed(host_programs.ranks_meet.lower(), "Ascend910B", "sim", "host_build_graph")
+    params = json.loads(files["chips/0/kernel_config.json"])["params"]
+    assert [(p["name"], p.get("shape")) for p in params] == [
+        ("data", ["world_size", 4, 8]),
+        ("signal", ["world_size", "NR", 1]),
+        ("y", [4, 8]),
+        ("rank", None),
+    ]
+
+
 def test_a_host_entry_computes_nothing() -> None:
     with pytest.raises(pl.CompileError) as caught:
         host_programs.computes.lower()

@@ -87,6 +87,17 @@ def test_windows_of_ranks_lie_side_by_side() -> None:
     assert [steps[1]["arguments"][0]["offset"] for steps in plan.steps] == written
 
 
+def test_cores_that_talk_get_all_parts_and_the_rank() -> None:
+    plan = plan_of(host_programs.ranks_meet, 128, rows(2), world=2)
+    for rank, (step,) in enumerate(plan.steps):
+        data, signal, _, number = step["arguments"]
+        assert (data["shape"], signal["shape"], number) == ([2, 4, 8], [2, 2, 1], {"scalar": rank})
+        # They run at the same time and order themselves.
+        assert step["after"] == []
+    with pytest.raises(HostProgramError, match="the window buf must fill its buffer, since meeting uses other ranks"):
+        plan_of(host_programs.ranks_meet, 256, rows(2), world=2)
+
+
 def test_what_a_region_says_of_itself() -> None:
     whole = Region(0, 64, (3, 4, 8), row_major((3, 4, 8)), "FP16")
     assert whole.contiguous

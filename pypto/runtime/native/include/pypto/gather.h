@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pypto/bounds.h"
+#include "pypto/signals.h"
 #include "pypto/tiles.h"
 
 namespace pypto::tiles {
