@@ -116,7 +116,7 @@ def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> An
     """A larger tile, filled with a value where ``value`` does not reach."""
 
 def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: ptoas places every tile by itself."""
 
 def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memory: Any) -> Any:
     """A part of a tile, in another memory."""

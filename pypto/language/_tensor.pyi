@@ -11,22 +11,22 @@ def no_dep(tensor: Any) -> Any:
     """Another handle of the tensor: what tasks read and write through it orders none of them."""
 
 def dump_tag(tensor: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: runs do not dump tensors; make it an output, or use the report of a run."""
 
 def dim(tensor: Any, axis: Any) -> Any:
     """Size of a dimension of a tensor."""
 
 def expand_clone(src: Any, target: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """``src`` repeated to the shape of ``target``."""
 
 def view(tensor: Any, shape: Any = None, valid_shape: Any = None, *, layout: Any = None) -> Any:
-    """Not supported: not implemented yet."""
+    """Another handle of the same tensor."""
 
 def paged_gather(src: Any, indices: Any, block_table: Any, block_size: Any, size: Any, max_indices: Any, *, space: Any = MemorySpace.Mat, col_off: Any = 0, is_trans: Any = False, is_b_matrix: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: read the table with pl.read and bring the rows into a tile with pl.gather_row."""
 
 def create_l1(shape: Any, dtype: Any, transpose: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """A tensor in matrix memory."""
 
 def gather(input: Any, dim: Any = None, index: Any = None, *, mask_pattern: Any = None, output_dtype: Any = None, kvalue: Any = None, cmp_mode: Any = None, out_cols: Any = None, offset: Any = 0, count_dtype: Any = None) -> Any:
     """Elements of a tensor that an index, a pattern or a comparison chooses."""
@@ -74,7 +74,7 @@ def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> An
     """A larger tile, filled with a value where ``value`` does not reach."""
 
 def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: ptoas places every tile by itself."""
 
 def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
     """A row of whole numbers that count up, or down, from ``start``."""

@@ -149,7 +149,7 @@ user_name(
     "memory_space, size, *, pinned=False",
     "On-chip memory of a certain size.",
     ON_BOTH,
-    unsupported="not implemented yet",
+    unsupported="ptoas places every tile by itself",
 )
 user_name(
     "extract",

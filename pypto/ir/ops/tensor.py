@@ -172,7 +172,7 @@ user_name(
     "tensor",
     "The tensor, marked for a dump.",
     (TENSOR,),
-    unsupported="not implemented yet",
+    unsupported="runs do not dump tensors; make it an output, or use the report of a run",
 )
 user_name(
     "dim",
@@ -185,14 +185,12 @@ user_name(
     "src, target",
     "``src`` repeated to the shape of ``target``.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )
 user_name(
     "view",
     "tensor, shape=None, valid_shape=None, *, layout=None",
     "Another handle of the same tensor.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )
 user_name(
     "paged_gather",
@@ -202,14 +200,13 @@ user_name(
     ),
     "Rows of pages that a table names.",
     (TENSOR,),
-    unsupported="not implemented yet",
+    unsupported="read the table with pl.read and bring the rows into a tile with pl.gather_row",
 )
 user_name(
     "create_l1",
     "shape, dtype, transpose=False",
     "A tensor in matrix memory.",
     (TENSOR,),
-    unsupported="not implemented yet",
 )
 user_name(
     "gather",

@@ -14,6 +14,17 @@ PADS = ("zero", "max", "min")
 """What may fill a tile up; the position is what the template takes."""
 
 
+def pad_number(dtype: DType, pad: int) -> int | float:
+    """The number that a pad stands for in a dtype."""
+    if pad == 0:
+        return 0.0 if dtype.is_float else 0
+    if dtype.is_float:
+        return float("inf") if pad == 1 else float("-inf")
+    signed = dtype.kind == "int"
+    largest = (1 << (dtype.bits - signed)) - 1
+    return largest if pad == 1 else -largest - 1 if signed else 0
+
+
 def _wanted(call: Call) -> tuple[Type, ...]:
     wanted = call.wanted_tile()
     for size in wanted.shape:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pypto.ir.nodes import Block, Op, Program
+from pypto.ir.reference.moving import MOVING, changes_elements
 from pypto.ir.reference.tiles import TILES, chosen, compared, converted, wrapped
 from pypto.ir.types import ScalarType, TensorType, TileType
 
@@ -167,9 +168,18 @@ class _Run:
         if name == "store":
             tile, tensor, *offsets = operands
             sizes = ((1,) * (len(offsets) - 2) + tile.shape)[-len(offsets) :]
-            tensor[_window(offsets, sizes)] = tile.reshape(sizes)
+            place = _window(offsets, sizes)
+            added = tensor[place] if op.attrs.get("atomic", "none") == "add" else 0
+            tensor[place] = added + tile.reshape(sizes)
             return []
-        assert isinstance(type, TileType)
+        if name == "mscatter":
+            source, index, tensor = operands
+            tensor.reshape(-1)[index.astype(np.int64)] = source
+            return []
+        if name in MOVING and not changes_elements(op):
+            return [MOVING[name](op, *operands)]
+        if not isinstance(type, TileType) or len(op.results) > 1:
+            raise _no_reference(op)
         rows, cols = (v if isinstance(v, int) else values[id(v)] for v in type.valid)
         if name == "full":
             return [np.full((rows, cols), float(operands[0]))]

@@ -436,4 +436,9 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "reshape": reshape,
 }
 # Operations that mean the same everywhere, so that they are not looked up here.
-SHARED = frozenset({"slice", "tensor.dim", "const", "static_assert", "cond", "create_tensor", "neg", "read"})
+SHARED = frozenset(
+    {
+        *("slice", "tensor.dim", "const", "static_assert", "cond", "create_tensor", "neg", "read"),
+        *("tensor.view", "tensor.expand_clone"),
+    }
+)

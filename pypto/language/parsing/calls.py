@@ -20,6 +20,7 @@ from pypto.language.parsing import (
     index_calls,
     matrix_calls,
     memory_calls,
+    tensor_calls,
     window_calls,
 )
 from pypto.language.parsing.arguments import dtype_argument, predicate
@@ -46,8 +47,10 @@ def call_operation(
         return compile_time.VARIADIC[operation.name](args)
     bound = bind(frame, operation, args, kwargs, node)
     for name, neutral in _NOT_YET.items():
-        if name in bound.given and bound[name] != neutral and (operation.name, name) not in _HAVE:
-            raise frame.error(f"{bound.label}: {name}={_written(bound[name])} is not supported yet", bound.place(name))
+        if name in bound.given and bound[name] not in (neutral, None, False) and (operation.name, name) not in _HAVE:
+            reason = _REASONS.get(name, "it means nothing here")
+            given = _written(bound[name])
+            raise frame.error(f"{bound.label}: {name}={given} is not supported: {reason}", bound.place(name))
     tensors = any(is_tensor(model) for model in bound.models.values())
     if frame.whole and (operation.name == "full" or (tensors and operation.name not in arrays.SHARED)):
         return arrays.call(frame, operation.name, bound)
@@ -85,9 +88,18 @@ _NOT_YET: dict[str, Any] = {
     "manual_dep": False,
     "init_value": None,
 }
+_LAYOUT = "the layout of a tile follows from its memory"
+_REASONS = {
+    "c_matrix_nz": "products are stored row by row",
+    "blayout": _LAYOUT,
+    "slayout": _LAYOUT,
+    "transpose": _LAYOUT,
+    "flat_layout": _LAYOUT,
+}
 # What is simulated computes as precisely as the result can hold.
 _PRECISE = frozenset((name, "high_precision") for name in ("div", "log", "rsqrt", "recip"))
 _HAVE = _PRECISE | memory_calls.OPTIONS | matrix_calls.OPTIONS | filling_calls.OPTIONS | index_calls.OPTIONS
+_HAVE |= tensor_calls.OPTIONS
 _HAVE |= window_calls.OPTIONS
 _SCRATCH = frozenset({"tmp", "tmp_tile"})
 
@@ -206,6 +218,7 @@ _HANDLERS: dict[str, Handler] = {
     **memory_calls.HANDLERS,
     **filling_calls.HANDLERS,
     **index_calls.HANDLERS,
+    **tensor_calls.HANDLERS,
     **matrix_calls.HANDLERS,
     **host_calls.HANDLERS,
     **window_calls.HANDLERS,

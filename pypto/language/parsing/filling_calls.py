@@ -43,17 +43,6 @@ def pad_argument(frame: Frame, bound: Bound, name: str = "pad_value") -> int:
     return PADS.index(model.value)
 
 
-def pad_number(dtype: DType, pad: int) -> int | float:
-    """The number that a pad stands for in a dtype."""
-    if pad == 0:
-        return 0.0 if dtype.is_float else 0
-    if dtype.is_float:
-        return float("inf") if pad == 1 else float("-inf")
-    signed = dtype.kind == "int"
-    largest = (1 << (dtype.bits - signed)) - 1
-    return largest if pad == 1 else -largest - 1 if signed else 0
-
-
 def fill_tile(frame: Frame, tile: Value, pad: int, bound: Bound) -> Value:
     """The tile, valid throughout."""
     return frame.op("tile.fillpad", [tile], bound.node, (), pad=pad).result

@@ -29,6 +29,7 @@ from pypto.language.parsing.model import (
     is_tensor,
     is_tile,
 )
+from pypto.language.parsing.tensor_calls import check_layout, filled_tensor, filled_window
 
 
 def _load(frame: Frame, bound: Bound) -> Model:
@@ -48,6 +49,8 @@ def load_window(
     rank, shape, place = len(offsets), bound[shape_name], bound.place(shape_name)
     if not isinstance(shape, tuple) or len(shape) not in (rank, 2):
         raise frame.error(f"{bound.label}: {shape_name} must be a list of {rank} sizes, not {describe(shape)}", place)
+    if shape_name == "shape" and not all(is_number(simplified(m) if isinstance(m, Value) else m) for m in shape):
+        raise frame.divisible(f"{bound.label}: a tile needs sizes that are known while compiling", place)
     sizes = [frame.known(m, place, f"{bound.label}: a size in {shape_name}") for m in shape]
     lengths = bound["valid_shape"]
     if len(sizes) == rank > 2:
@@ -193,6 +196,11 @@ def _create_tensor(frame: Frame, bound: Bound) -> Model:
     if not isinstance(shape, tuple) or not shape:
         raise frame.error(f"{bound.label}: shape must be a list of sizes, not {describe(shape)}", bound.place("shape"))
     sizes = [frame.index(m, bound.place("shape"), f"{bound.label}: a size") for m in shape]
+    check_layout(frame, bound)
+    if bound["init_value"] is not None:
+        if frame.on_core:
+            raise frame.error(f"{bound.label} with init_value stands on a core; make it in the entry", bound.node)
+        return filled_tensor(frame, sizes, dtype, bound["init_value"], bound.node)
     block = frame.outer if frame.on_core and frame.outer is not None else frame.builder.block
     with frame.at(bound.node), frame.builder.inside(block):
         made = frame.builder.create_tensor(list(map(simplified, sizes)), dtype)
@@ -231,9 +239,14 @@ def _slice(frame: Frame, bound: Bound) -> Model:
         frame.check_reads(tensor, bound.node)
         return _padded(frame, bound, load_window(frame, bound, tensor, offsets, "shape", None))
     if bound["clamp"] or bound["pad_value"] is not None:
-        raise frame.error(
-            f"{bound.label}: clamp and pad_value need tiles, in a scope without whole tensors", bound.node
-        )
+        if not isinstance(bound["shape"], tuple) or len(bound["shape"]) != rank or bound["drop_dims"] is not None:
+            raise frame.error(
+                f"{bound.label}: shape must be a list of {rank} sizes, and no axis is dropped", bound.node
+            )
+        pad = None if bound["pad_value"] is None else pad_argument(frame, bound)
+        if pad is not None and not frame.whole:
+            frame.need_core(f"{bound.label} with pad_value", bound.node)
+        return filled_window(frame, bound, tensor, offsets, bound["shape"], pad)
     sizes = bound["shape"] if bound["valid_shape"] is None else bound["valid_shape"]
     if not isinstance(sizes, tuple) or len(sizes) != rank:
         raise frame.error(f"{bound.label}: shape must be a list of {rank} sizes, not {describe(sizes)}", bound.node)

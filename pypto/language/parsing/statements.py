@@ -13,7 +13,6 @@ from pypto.language.parsing import arrays, elements, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.liveness import Liveness, stored_names
-from pypto.language.parsing.structure import structured
 from pypto.language.parsing.model import (
     Model,
     ResultsOfNothing,
@@ -27,6 +26,7 @@ from pypto.language.parsing.model import (
     same_type,
     valid_text,
 )
+from pypto.language.parsing.structure import structured
 
 
 class Statements:

@@ -311,7 +311,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "option without support": (
         KernelTypeError,
         in_incore("t = pl.matmul(a, b, c_matrix_nz=⟦True⟧)"),
-        "is not supported yet",
+        "is not supported: products are stored row by row",
     ),
     "not a dtype": (
         KernelTypeError,

@@ -1,0 +1,172 @@
+"""Moving, gathering and changing elements in the language: what it means, and one error for each mistake."""
+
+# ruff: noqa: E501 - bodies of kernels are easier to read on one line
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_texts import in_entry, in_incore, in_scope, lowered, unmarked
+
+from pypto.ir.reference.interpreter import run
+from pypto.language.errors import CompileError
+
+
+def numbers(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-8, 9, (64, 64)) / 8.0
+
+
+def result(text: str, n: int = 5) -> tuple[dict[str, Any], np.ndarray]:
+    """Arguments and what the entry leaves in ``out``."""
+    arguments = {"a": numbers(1), "b": numbers(2), "h": numbers(3), "n": n, "x": 0.25, "out": np.zeros((64, 64))}
+    run(lowered(text), arguments)
+    return arguments, arguments["out"]
+
+
+def test_a_changed_tile_is_carried_by_loops_and_merged_by_branches() -> None:
+    _, out = result(
+        in_scope(
+            "t = pl.full([64, 64], pl.FP32, 0.0)\nalias = t\nfor i in pl.range(n):\n    if i > 2:\n        pl.write(t, [i, 0], 1.0)\n"
+            "    else:\n        t[0, i] = 2.0\n    for j in pl.range(2):\n        t[10 + i, j] = x\nout[:] = t + alias[1, 0]"
+        )
+    )
+    expected = np.zeros((64, 64))
+    expected[3:5, 0], expected[0, :3], expected[10:15, :2] = 1, 2, 0.25
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_tile_that_is_assigned_keeps_what_it_was() -> None:
+    arguments, out = result(in_scope("t = a * 1.0\nu = pl.assemble(t, b[0:4, 0:8], [n, 8])\nout[:] = u - t"))
+    expected = np.zeros((64, 64))
+    expected[5:9, 8:16] = arguments["b"][:4, :8] - arguments["a"][5:9, 8:16]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_elements_are_read_where_they_are_needed() -> None:
+    arguments, out = result(
+        in_scope(
+            "t = a * 1.0\nfor i in pl.range(n):\n    if b[i, 0] > 0.0:\n        s = pl.read(t, [i, i]) + b[i, i + 1]\n"
+            "        out[i, 0:64] = t[i:i + 1, :] * s\n    else:\n        out[i, 0:64] = t[i:i + 1, :]"
+        )
+    )
+    a, b = arguments["a"], arguments["b"]
+    for i in range(5):
+        np.testing.assert_array_equal(out[i], a[i] * (a[i, i] + b[i, i + 1]) if b[i, 0] > 0 else a[i])
+
+
+def test_an_output_is_read_back_on_the_core() -> None:
+    text = "@incore\ndef step(a: pl.Tensor[[64, 64], pl.FP32], o: pl.InOut[pl.Tensor[[64, 64], pl.FP32]]):\n    o[:] = a\n    pl.write(o, [0, 0], pl.read(o, [3, 4]) + 1.0)\n"
+    arguments, out = result(text + in_entry("step(a, out)\nreturn out"))
+    assert out[0, 0] == arguments["a"][3, 4] + 1
+
+
+def test_windows_are_clamped_and_filled_up() -> None:
+    arguments, out = result(
+        in_scope(
+            "out[:] = pl.slice(a, [64, 64], [n, 60], pad_value=pl.PadValue.zero, clamp=True) + pl.fillpad(pl.load(b, [0, 0], [64, 64], valid_shape=[n, 3]))"
+        )
+    )
+    expected = np.zeros((64, 64))
+    expected[:59, :4] = arguments["a"][5:, 60:]
+    expected[:5, :3] += arguments["b"][:5, :3]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_stores_add_and_store_parts() -> None:
+    arguments, out = result(
+        in_scope("out[:] = a\npl.store(b[0:8, 0:16], [2, n], out, shapes=[3, 4], atomic=pl.AtomicType.Add)").replace(
+            "out: pl.Out", "out: pl.InOut"
+        )
+    )
+    expected = arguments["a"].copy()
+    expected[2:5, 5:9] += arguments["b"][:3, :4]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_whole_tensors_of_run_time_sizes() -> None:
+    text = (
+        "N = pl.dynamic('N')\n@entry\ndef main(a: pl.Tensor[[N, 64], pl.FP32], row: pl.Tensor[[1, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]], wide: pl.Out[pl.Tensor[[N, 128], pl.FP32]], three: pl.Out[pl.Tensor[[3, N, 64], pl.FP32]]):\n"
+        "    start = pl.create_tensor([a.shape[0], 64], dtype=pl.FP32, init_value=2.0)\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        out[:] = pl.slice(a, [pl.tensor.dim(a, 0), 64], [3, 0], pad_value=pl.PadValue.zero, clamp=True) + start\n"
+        "        wide[:] = pl.concat(pl.tensor.expand_clone(row, a), a)\n"
+        "        three[:] = pl.tensor.expand_clone(pl.reshape(a, [1, a.shape[0], 64]), three)\n    return out\n"
+    )
+    a, row = np.arange(20 * 64.0).reshape(20, 64), np.arange(64.0)[None]
+    out, wide, three = np.zeros((20, 64)), np.zeros((20, 128)), np.zeros((3, 20, 64))
+    run(lowered(text), {"a": a, "row": row, "out": out, "wide": wide, "three": three})
+    np.testing.assert_array_equal(out, np.pad(a[3:], ((0, 3), (0, 0))) + 2)
+    np.testing.assert_array_equal(wide, np.hstack([np.broadcast_to(row, a.shape), a]))
+    np.testing.assert_array_equal(three, np.broadcast_to(a, (3, 20, 64)))
+
+
+def test_other_shapes_of_tensors() -> None:
+    arguments, out = result(
+        in_entry(
+            "v = pl.tensor.view(a, [32, 128])\nwith pl.at(level=pl.Level.CORE_GROUP):\n    out[:] = pl.concat(v[:, 64:128], v[:, 0:64])[0:32, 0:64] + pl.tensor.expand_clone(b[0:1, :], a)[0:32, :]\nreturn out"
+        ).replace("out[:] =", "out[0:32, :] =")
+    )
+    expected = np.zeros((64, 64))
+    expected[:32] = arguments["a"].reshape(32, 128)[:, 64:] + arguments["b"][:1]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (in_scope("out[:] = pl.fillpad(a, pad_value=⟦pl.PadValue.null⟧)"), "pad_value must be one of pl.PadValue.zero"),
+        (in_scope("out[:] = ⟦pl.fillpad_expand(a, [32, 64])⟧"), "is smaller than that of the tile"),
+        (in_scope("t = a * 1.0\nout[:] = ⟦pl.assemble(t, b, [1, 0])⟧"), "axis 0 ends at 65, but the tile has 64 there"),
+        (in_scope("out[:] = ⟦pl.concat(a[0:32, :], b)⟧"), "cannot join a tile [32, 64]"),
+        (in_scope("out[:] = pl.gather_mask(a, ⟦9⟧)"), "mask_pattern must be one of pl.MaskPattern.P0101"),
+        (in_scope("out[:] = ⟦pl.mrgsort(a)⟧"), "needs two to four sources, or one and block_len"),
+        (in_scope("out[:] = ⟦pl.mrgsort(a, block_len=3)⟧"), "a multiple of 2; got 3"),
+        (
+            in_scope("out[:] = ⟦pl.scatter_update(a, 1, pl.full([1, 8], pl.INT32, 0), b)⟧"),
+            "dim must be -2, not the number 1",
+        ),
+        (in_scope("out[:] = ⟦pl.scatter(a, b, h)⟧"), "indexes has element type"),
+        (in_scope("out[:] = pl.cast(⟦pl.ci(0, [2, 64])⟧, pl.FP32)"), "counts along one row, got 2 rows"),
+        (
+            in_scope("out[:] = pl.cast(⟦pl.random(0, 0, 0, 0, 0, 0, [64, 64], rounds=5)⟧, pl.FP32)"),
+            "rounds cannot be 5",
+        ),
+        (in_scope("out[:] = pl.tri(0, [64, 64], dtype=⟦pl.INT8⟧)"), "dtype must be one of"),
+        (in_scope("out[:] = ⟦pl.reinterpret_view(a, pl.INT8, shape=[64, 64])⟧"), "has 4096"),
+        (in_scope("pl.store(a, [0, 0], out, atomic=⟦'add'⟧)"), "atomic must be pl.AtomicType.Add or None_"),
+        (in_scope("out[:] = ⟦pl.matmul_bias(a, b, h)⟧"), "bias"),
+        (in_scope("out[:] = pl.gemv(⟦a⟧, b)"), "lhs must be a row [1, K]"),
+        (in_scope("out[:] = ⟦pl.tensor.gather(a)⟧"), "needs index, mask_pattern or kvalue"),
+        (in_scope("out[:] = pl.tensor.gather(a, dim=⟦2⟧, index=pl.full([64, 64], pl.INT32, 0))"), "dim must be 0 or 1"),
+        (
+            in_scope("out[:] = pl.mgather(a, pl.full([1, 64], pl.INT32, 0), gather_oob=⟦'skip'⟧)"),
+            "gather_oob must be one of 'undefined', 'clamp'",
+        ),
+        (
+            in_scope("out[:] = ⟦pl.extract(a, 0, 0, [64, 64], target_memory=pl.MemorySpace.Acc)⟧"),
+            "target_memory must be Vec, Left, Right or Mat",
+        ),
+        (in_scope("out[:] = pl.matmul(a, b, c_matrix_nz=⟦True⟧)"), "not supported: products are stored row by row"),
+        (
+            in_scope("t = a * 1.0\nt[0] = ⟦1.0⟧\nout[:] = t")
+            .replace("⟦1.0⟧", "1.0")
+            .replace("t[0] = 1.0", "⟦t[0] = 1.0⟧"),
+            "a part of a tile is assigned tiles",
+        ),
+        (in_incore("out[:] = a\nx = ⟦out[0, 0]⟧"), "out is an output"),
+        (in_incore("out[:] = ⟦pl.tensor.view(a, [32, 128])⟧"), "reshape the tensor in the entry"),
+        (
+            in_scope("out[:] = ⟦pl.tensor.paged_gather⟧(a, a, a, 1, 1, 1)"),
+            "is not supported: read the table with pl.read",
+        ),
+        (in_scope("out[:] = ⟦pl.matmul_mx⟧(a, a, b, b)"), "pl.matmul_mx is not supported: ptoas"),
+    ],
+)
+def test_mistakes(text: str, message: str) -> None:
+    marked = unmarked(text)
+    with pytest.raises(CompileError) as caught:
+        lowered(marked.text)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (marked.line, marked.column)
