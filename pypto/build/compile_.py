@@ -122,9 +122,12 @@ def compile_binaries(
         kernel = kernels[path]
         if "extern" in kernel:
             # Hand-written code is compiled as it is, behind the declarations that every kernel object needs.
-            around = f"{kernel['name']}.cpp"
-            files = {name: read(name) for name in kernel["extern"]["files"]}
-            files[around] = f'#include "pypto/kernel.h"\n#include "{kernel["source"]}"\n'.encode()
+            around, extern = f"{kernel['name']}.cpp", kernel["extern"]
+            files = {name: read(name) for name in extern["files"]}
+            text = f'#include "pypto/kernel.h"\n#include "{kernel["source"]}"\n'
+            if "lanes" in extern:
+                text = f"#define PYPTO_LANE {extern['lane']}\n#define PYPTO_LANES {extern['lanes']}\n{text}"
+            files[around] = text.encode()
             return compiler.compile_incore(
                 around,
                 files,

@@ -42,6 +42,8 @@ def generate(program: Program, backend_type: str, execution_mode: str, runtime: 
         if source.core is None:
             raise IRError(f"internal: {source.name} has no core type", source.loc)
         if source.extern is not None:
+            if execution_mode == "device" and source.extern.lanes > 1:
+                raise IRError(f"{source.name}: dual_aiv_dispatch is not supported on devices", source.loc)
             kernels[source.name] = (number, source, task_arguments(source))
             entries.append(_extern_entry(number, source, source.core, source.extern))
             continue
@@ -100,13 +102,14 @@ def _simulator_only(kernel: Kernel) -> IRError:
 
 def _extern_entry(number: int, function: Function, core: CoreType, code: ExternSource) -> dict[str, Any]:
     """A kernel whose code is not generated; its paths lead out of the directory until its sources are packed."""
+    lane = {} if code.lanes == 1 else {"lane": code.lane, "lanes": code.lanes}
     return {
         "id": number,
         "name": function.name,
         "core": core.value,
         "source": code.source,
         "binary": f"prebuilt/kernels/{function.name}.so",
-        "extern": {"include_dirs": list(code.include_dirs), "files": []},
+        "extern": {"include_dirs": list(code.include_dirs), "files": [], **lane},
         "repairs": {},
         "ops": [],
     }

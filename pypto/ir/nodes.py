@@ -135,10 +135,13 @@ class ExternSource:
     Attributes:
         source: its file.
         include_dirs: folders for its includes, in order.
+        lane, lanes: which of how many vector cores it runs on, where several run it for one call.
     """
 
     source: str
     include_dirs: tuple[str, ...] = ()
+    lane: int = 0
+    lanes: int = 1
 
 
 @dataclass(eq=False)

@@ -98,7 +98,7 @@ class Jit:
             source: the C++ file, relative to the file of the stub; for ``mixed`` it is compiled for both cores.
             aic_source, aiv_source: one file for each core, for ``mixed``.
             include_dirs: folders for its includes, in order, relative to the file of the stub.
-            dual_aiv_dispatch: not supported; a task runs on one vector core.
+            dual_aiv_dispatch: let two vector cores run the vector code for each call.
         """
         from pypto.jit.extern import extern
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from pypto.ir.nodes import CoreType, ExternSource, FunctionKind
@@ -20,16 +21,20 @@ class ExternFunction(KernelSource):
 
     The code defines ``extern "C" void kernel_entry(__gm__ int64_t* args)``: one 64-bit slot for each parameter in order
     (a tensor is its address, a float stands in the low half), then the run-time dimensions and, of views, the strides.
+    With ``dual_aiv_dispatch`` both vector cores beside a matrix core run the vector code for each call; it asks
+    ``get_subblockid()`` which of the two it is, and each writes a part of the outputs.
     The source and every local file that it includes take part in the source digest and are read at every request.
     """
 
-    def __init__(self, function: Callable[..., Any], core_type: str, parts: Sequence[ExternPart]) -> None:
-        super().__init__(function, FunctionKind.INCORE, {"core_type": core_type})
+    def __init__(
+        self, function: Callable[..., Any], options: Mapping[str, str | bool], parts: Sequence[ExternPart]
+    ) -> None:
+        super().__init__(function, FunctionKind.INCORE, options)
         here = os.path.dirname(os.path.abspath(self.filename))
 
         def absolute(code: ExternSource) -> ExternSource:
             folders = tuple(os.path.join(here, folder) for folder in code.include_dirs)
-            return ExternSource(os.path.join(here, code.source), folders)
+            return replace(code, source=os.path.join(here, code.source), include_dirs=folders)
 
         self._parts = tuple(ExternPart(part.suffix, part.core, absolute(part.code)) for part in parts)
 
@@ -76,24 +81,27 @@ def extern(
 
     Raises:
         TypeError, ValueError: options that do not fit together.
-        NotImplementedError: ``dual_aiv_dispatch``.
     """
     if core_type not in _CORES:
         raise ValueError(f"@pl.jit.extern: core_type is 'aic', 'aiv' or 'mixed', got {core_type!r}")
-    if dual_aiv_dispatch:
-        raise NotImplementedError(
-            "@pl.jit.extern(dual_aiv_dispatch=True) is not supported: a task runs on one vector core; leave it out "
-            "and call the stub once for each half of its tensors"
-        )
+    if dual_aiv_dispatch and core_type == "aic":
+        raise ValueError("@pl.jit.extern: dual_aiv_dispatch is for vector code; core_type='aic' has none")
     if isinstance(include_dirs, (str, os.PathLike)):
         raise TypeError(f"@pl.jit.extern: include_dirs is a list of folders, got one path {os.fspath(include_dirs)!r}")
     folders = tuple(os.fspath(folder) for folder in include_dirs or ())
     sources = _sources(core_type, source, aic_source, aiv_source)
-    parts = [
-        ExternPart(f"_{core.value}" if core_type == "mixed" else "", core, ExternSource(sources[core], folders))
-        for core in _CORES[core_type]
-    ]
-    return lambda function: ExternFunction(function, core_type, parts)
+    parts = []
+    for core in _CORES[core_type]:
+        suffix = f"_{core.value}" if core_type == "mixed" else ""
+        code = ExternSource(sources[core], folders)
+        if dual_aiv_dispatch and core is CoreType.AIV:
+            parts += [ExternPart(f"{suffix}_{lane}", core, replace(code, lane=lane, lanes=2)) for lane in (0, 1)]
+        else:
+            parts.append(ExternPart(suffix, core, code))
+    options: dict[str, str | bool] = {"core_type": core_type}
+    if dual_aiv_dispatch:
+        options["dual_aiv_dispatch"] = True
+    return lambda function: ExternFunction(function, options, parts)
 
 
 def _sources(

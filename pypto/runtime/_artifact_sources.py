@@ -118,7 +118,8 @@ def _packed(chip: Path) -> tuple[dict[str, Any] | None, dict[str, bytes]]:
         folder = PurePosixPath(FOLDER, kernel["name"])
         names = {str(folder / name): data for name, data in package.files.items()}
         files.update(names)
-        packed = {"include_dirs": [str(folder / each) for each in package.include_dirs], "files": sorted(names)}
+        folders = [str(folder / each) for each in package.include_dirs]
+        packed = {**extern, "include_dirs": folders, "files": sorted(names)}
         kernels.append({**kernel, "source": str(folder / package.source), "extern": packed})
         changed = True
     return ({**config, "kernels": kernels} if changed else None), files

@@ -158,7 +158,8 @@ class _Declined(Exception):
 
 def can_prepare(program: CompiledProgram, values: Sequence[object]) -> bool:
     """Whether calls with arguments like these can be prepared: arrays where tensors are wanted."""
-    return all(type(v) is _ndarray for v, p in zip(values, program.config.params, strict=True) if p.kind == "tensor")
+    params = program.config.params
+    return all(type(v) is _ndarray for v, p in zip(values, params, strict=False) if p.kind == "tensor")
 
 
 def _conversion(entry: str, param: Parameter) -> tuple[Callable[[Any], Any], Any]:

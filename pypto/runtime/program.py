@@ -163,9 +163,9 @@ class CompiledProgram:
         from pypto.runtime.prepared import PreparedCall, can_prepare
 
         settings = self._settings(config)
-        bound = bind(self.config.entry, self.config.params, args)
         if settings.sim_checks or settings.wants_run_diagnostics or not can_prepare(self, args):
             return None
+        bound = bind(self.config.entry, self.config.params, args)
         return PreparedCall(self, bound, settings.aicpu_thread_num or 0, ring_of(self.config, settings))
 
     def release(self) -> None:

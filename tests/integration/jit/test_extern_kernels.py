@@ -47,6 +47,31 @@ assert np.array_equal(out, (x + 3 * STEP) * 2), out
 """
 
 
+DUAL = """
+import numpy as np
+import pypto.language as pl
+
+@pl.jit.extern(core_type="mixed", aic_source="cpp/nothing.cpp", aiv_source="cpp/half.cpp", dual_aiv_dispatch=True)
+def halves(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    ...
+
+@pl.jit
+def dual_entry(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    halves(x, out)
+    return out
+"""
+
+HALF = """\
+extern "C" void kernel_entry(__gm__ int64_t* args) {
+  const auto* x = reinterpret_cast<__gm__ float*>(args[0]);
+  auto* out = reinterpret_cast<__gm__ float*>(args[1]);
+  const int rows = 16 / get_subblockdim();
+  for (int i = get_subblockid() * rows * 64; i < (get_subblockid() + 1) * rows * 64; ++i)
+    out[i] = out[i] * 10 + x[i] + 1000 * get_subblockid();
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def sources(world: Any) -> Path:
     folder: Path = world.folder
@@ -71,6 +96,24 @@ def test_ext_35_36_a_hand_written_kernel_runs_and_is_a_hit_in_a_moved_cache(
     shutil.copytree(sources / "extern_cache", sources / "moved_cache")
     counts = world.counts("STEP = 1\n" + RUN, PYPTO_CACHE="1", PYPTO_CACHE_DIR="moved_cache")
     assert counts == {"requests": 1, "ready_hits": 1}
+
+
+def test_two_vector_cores_write_a_half_each(world: Any, sources: Path) -> None:
+    (sources / "dual_kernels.py").write_text(DUAL)
+    (sources / "cpp/half.cpp").write_text(HALF)
+    (sources / "cpp/nothing.cpp").write_text('extern "C" void kernel_entry(__gm__ int64_t* args) {}\n')
+    code = """
+import numpy as np
+from dual_kernels import dual_entry
+x = np.arange(16 * 64, dtype=np.float32).reshape(16, 64)
+for _ in range(2):
+    out = np.ones_like(x)
+    dual_entry(x, out)
+    assert np.array_equal(out[:8], x[:8] + 10) and np.array_equal(out[8:], x[8:] + 1010), out
+"""
+    environment = {"PYPTO_CACHE": "1", "PYPTO_CACHE_DIR": "dual_cache"}
+    assert world.counts(code, **environment)["binary_builds"] == 1
+    assert world.counts(code, **environment) == {"requests": 2, "ready_hits": 1, "object_hits": 1}
 
 
 def test_what_cannot_be_packed_runs_privately(world: Any, sources: Path, filled: dict[str, Any]) -> None:

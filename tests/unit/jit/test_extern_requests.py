@@ -13,7 +13,9 @@ import pytest
 
 import pypto
 import pypto.language as pl
+from pypto._identity.source import source_digest
 from pypto.build.generate import generate
+from pypto.ir.nodes import CoreType
 from pypto.jit.config import CacheConfig
 from pypto.jit.extern_places import errors_at_sources
 from pypto.language.errors import CompileError, OutsideKernelError
@@ -47,6 +49,15 @@ def entry(x: pl.Tensor[[16, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[16, 64
 @pl.jit
 def mixed(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
     both(x, out)
+    return out
+
+@pl.jit.extern(core_type="mixed", aic_source="add.cpp", aiv_source="more.cpp", dual_aiv_dispatch=True)
+def twice(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    ...
+
+@pl.jit
+def dual(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    twice(x, out)
     return out
 
 @pl.jit
@@ -115,6 +126,7 @@ def test_a_stub_has_no_body_and_is_not_called(module: ModuleType) -> None:
         ({"core_type": "mixed", "aic_source": "a.cpp"}, r"takes source= or aic_source= and aiv_source=$"),
         ({"core_type": "mixed", "source": "a", "aic_source": "a", "aiv_source": "b"}, "takes source="),
         ({"core_type": "aiv", "source": "a.cpp", "include_dirs": "inc"}, "include_dirs is a list of folders"),
+        ({"core_type": "aic", "source": "a.cpp", "dual_aiv_dispatch": True}, "dual_aiv_dispatch is for vector code"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
@@ -122,11 +134,17 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
         pl.jit.extern(**options)
 
 
-def test_two_vector_cores_for_one_task_are_refused() -> None:
-    with pytest.raises(
-        NotImplementedError, match=r"dual_aiv_dispatch=True\) is not supported: .* each half of its tens"
-    ):
-        pl.jit.extern(core_type="mixed", source="a.cpp", dual_aiv_dispatch=True)
+def test_two_vector_cores_for_one_call(module: ModuleType) -> None:
+    lowered = module.dual.lower()
+    assert [(f.name, f.core, f.extern.lane, f.extern.lanes) for f in lowered.incore_functions()] == [
+        ("twice_aic", CoreType.AIC, 0, 1),
+        ("twice_aiv_0", CoreType.AIV, 0, 2),
+        ("twice_aiv_1", CoreType.AIV, 1, 2),
+    ]
+    digests = {source_digest(collect(entry).record()) for entry in (module.dual, module.mixed)}
+    assert len(digests) == 2
+    with pytest.raises(CompileError, match="twice_aiv_0: dual_aiv_dispatch is not supported on devices"):
+        module.dual.compile(config=RunConfig(execution_mode="device"))
 
 
 def test_errors_of_compilers_name_the_files_of_the_user(

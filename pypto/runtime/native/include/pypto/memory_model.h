@@ -14,6 +14,10 @@ namespace pypto::memory_model {
 inline void select() {
   auto& model = ::pto::NPUMemoryModel::Instance();
   if (!model.IsInitialized()) model.Initialize(::pto::NPUArch::PYPTO_SIM_ARCH);
+#if defined(PYPTO_LANES)
+  // Hand-written code that several vector cores run for one call: get_subblockid() and get_subblockdim().
+  ::pto::cpu_sim::set_execution_context(0, PYPTO_LANE, PYPTO_LANES);
+#endif
 }
 
 #else
