@@ -26,7 +26,8 @@ def assemble(generated: Path, toolchain: Tools, out: Path, *, jobs: int | None =
         jobs: kernels at a time; default the number of usable CPUs.
 
     Raises:
-        ToolError: ptoas failed on a kernel.
+        OnChipOverflow: ptoas found no place for a kernel's tiles.
+        ToolError: ptoas failed on a kernel otherwise.
         BuildError: a directory cannot be used.
     """
     config = read_config(generated)
@@ -53,6 +54,7 @@ def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools, sim
     Args:
         simulated: synchronisation may be left out where ptoas aborts while it places it: the simulator has none.
     """
+    from pypto.build.overflow import overflow
     from pypto.toolchain.errors import ToolError
     from pypto.toolchain.repair import repair
     from pypto.toolchain.tools import INSERT_SYNC, private_root, ptoas_command
@@ -67,7 +69,7 @@ def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools, sim
                 said = root.run(command, f"assemble {kernel['name']}")
             except ToolError as error:
                 if not simulated or error.returncode != -signal.SIGABRT:
-                    raise
+                    raise overflow(error, kernel["name"], pto.decode("utf-8")) or error from None
                 try:
                     said = root.run(plain, f"assemble {kernel['name']} without synchronisation")
                 except ToolError:

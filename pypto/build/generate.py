@@ -135,7 +135,7 @@ def write_generated(program: Program, options: CompileOptions, out: Path) -> Non
     from pypto.codegen.host import generate_distributed
 
     make = generate_distributed if program.chips else generate_files
-    files = make(program, options.backend_type, options.execution_mode, options.runtime)
+    files = make(program, options.backend_type, options.execution_mode, options.runtime, options.memory_planner)
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])

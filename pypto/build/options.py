@@ -13,7 +13,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "execution_mode": ("sim", "device"),
     "runtime": ("host_build_graph", "tensormap_and_ringbuffer"),
     "strategy": ("Default",),
-    "memory_planner": ("PYPTO",),
+    "memory_planner": ("PYPTO", "DSA_RP", "PTOAS"),
 }
 
 
@@ -26,7 +26,7 @@ class CompileOptions:
         execution_mode: ``sim`` or ``device``.
         runtime: kind of orchestration runtime.
         strategy: optimization strategy.
-        memory_planner: who places on-chip buffers.
+        memory_planner: who reuses on-chip memory; see `pypto.codegen.buffers.plan_buffers`.
     """
 
     backend_type: str = "Ascend910B"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pypto.codegen.lowering import lowering_of
 from pypto.codegen.tiles import Frame, vector_line
 from pypto.ir.errors import IRError
-from pypto.ir.nodes import Block, Function, Op, Value
+from pypto.ir.nodes import Block, Function, Loc, Op, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import same_value
@@ -29,10 +29,13 @@ class Buffer:
     Attributes:
         type: type of its tiles; valid sizes included.
         number: position in order of first definition, for names.
+        name, loc: of the first tile that stands in it.
     """
 
     type: TileType
     number: int
+    name: str
+    loc: Loc | None
 
 
 @dataclass
@@ -65,13 +68,18 @@ class _Wish(enum.Enum):
     SPACE = "saves memory"
 
 
-def plan_buffers(function: Function) -> BufferPlan:
+def plan_buffers(function: Function, planner: str = "PYPTO") -> BufferPlan:
     """Assign buffers to all tiles of an incore function.
+
+    Args:
+        planner: who reuses memory. ``PTOAS``: the assembler alone, so that each tile has a buffer; ``PYPTO``: tiles are
+            computed in place of operands that are not needed again; ``DSA_RP``: also any buffer of equal storage whose
+            tiles are not needed any more is used again.
 
     Raises:
         IRError: an accumulator would have to be copied.
     """
-    return _Planner(function).plan()
+    return _Planner(function, planner).plan()
 
 
 def is_tile(value: Value) -> bool:
@@ -80,9 +88,15 @@ def is_tile(value: Value) -> bool:
 
 
 class _Planner:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, planner: str) -> None:
         self.function = function
+        self.wishes = [wish for wish in _Wish if planner != "PTOAS" or wish is not _Wish.SPACE]
+        self.reuses = planner == "DSA_RP"
         self.line = vector_line(function)
+        # The block and the place in which each value is made; blocks from the outermost on.
+        self.homes: dict[Value, Block] = {}
+        self.depths: dict[Block, int] = {}
+        self.places: dict[Value, Loc | None] = {}
         self.order: dict[Value, int] = {}
         self.conflicts: dict[Value, set[Value]] = {}
         # (target, source, operation to blame, how much they should be one buffer); backwards in program order.
@@ -101,7 +115,7 @@ class _Planner:
             group = members[self._root(value)]
             key = id(group)
             if key not in numbered:
-                numbered[key] = Buffer(_tile_type(value), len(numbered))
+                numbered[key] = Buffer(_tile_type(value), len(numbered), value.name, self.places[value])
             buffers[value] = numbered[key]
         for alias, value in self.same.items():
             buffers[alias] = buffers[value]
@@ -111,23 +125,25 @@ class _Planner:
     def _root(self, value: Value) -> Value:
         return self.same.get(value, value)
 
-    def _define(self, value: Value, op: Op) -> None:
+    def _define(self, value: Value, op: Op, block: Block) -> None:
         Frame.of(_tile_type(value), self.line, op.loc)
+        self.homes[value], self.places[value] = block, op.loc
         self.order[value] = len(self.order)
         self.conflicts[value] = set()
 
     def _number(self, block: Block) -> None:
+        self.depths[block] = len(self.depths)
         for op in block.ops:
             if op.name == "scf.for":
                 body = op.regions[0]
                 for arg, result in zip(body.args[1:], op.results, strict=True):
                     if is_tile(arg):
-                        self._define(arg, op)
+                        self._define(arg, op, block)
                         self.same[result] = arg
             else:
                 for result in op.results:
                     if is_tile(result):
-                        self._define(result, op)
+                        self._define(result, op, block)
             for region in op.regions:
                 self._number(region)
 
@@ -231,7 +247,7 @@ class _Planner:
 
     def _join(self) -> dict[Value, list[Value]]:
         members = {value: [value] for value in self.order}
-        for wish in _Wish:
+        for wish in self.wishes:
             for target, source, op, wanted in reversed(self.affinities):
                 if wanted is not wish or members[target] is members[source]:
                     continue
@@ -245,7 +261,30 @@ class _Planner:
                         "store it first, or use only the new value from here on",
                         op.loc,
                     )
+        if self.reuses:
+            self._reuse(members)
         return members
+
+    def _reuse(self, members: dict[Value, list[Value]]) -> None:
+        """Give each buffer to later tiles of its block as soon as its own are not needed any more."""
+        kept: list[list[Value]] = []
+        for value in self.order:
+            group = members[self._root(value)]
+            if any(group is other for other in kept):
+                continue
+            for other in kept:
+                # Elsewhere the buffer would have to be allocated further out, where ptoas keeps it longer.
+                if self._home(other) is self._home(group) and self._compatible(other, group):
+                    other.extend(group)
+                    for moved in group:
+                        members[moved] = other
+                    break
+            else:
+                kept.append(group)
+
+    def _home(self, group: list[Value]) -> Block:
+        """The outermost block in which a tile of a buffer is made: there it is allocated, or further out."""
+        return min((self.homes[value] for value in group), key=self.depths.__getitem__)
 
     def _compatible(self, a: list[Value], b: list[Value]) -> bool:
         first, second = _tile_type(a[0]), _tile_type(b[0])

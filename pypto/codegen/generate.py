@@ -21,7 +21,13 @@ RUNTIME_ABI = 1
 RUNTIME = "host_build_graph"
 
 
-def generate(program: Program, backend_type: str, execution_mode: str, runtime: str = RUNTIME) -> dict[str, bytes]:
+def generate(
+    program: Program,
+    backend_type: str,
+    execution_mode: str,
+    runtime: str = RUNTIME,
+    memory_planner: str = "PYPTO",
+) -> dict[str, bytes]:
     """The generated directory of a program: relative paths and contents.
 
     A pure function: equal programs give equal bytes in every process. The program is not changed.
@@ -31,6 +37,7 @@ def generate(program: Program, backend_type: str, execution_mode: str, runtime: 
         backend_type: such as ``Ascend910B``.
         execution_mode: ``sim`` or ``device``.
         runtime: ``host_build_graph`` or ``tensormap_and_ringbuffer``.
+        memory_planner: who reuses on-chip memory, as `pypto.codegen.buffers.plan_buffers` takes it.
 
     Raises:
         IRError: something in the program has no lowering; the error has its place in the source.
@@ -48,7 +55,7 @@ def generate(program: Program, backend_type: str, execution_mode: str, runtime: 
             entries.append(_extern_entry(number, source, source.core, source.extern))
             continue
         function = prepared(source)
-        kernel = print_kernel(function, backend_type)
+        kernel = print_kernel(function, backend_type, memory_planner)
         if execution_mode == "device" and kernel.templates:
             raise _simulator_only(kernel)
         kernels[function.name] = (number, function, kernel.arguments)

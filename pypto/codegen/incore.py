@@ -45,23 +45,26 @@ class Kernel:
     templates: tuple[int, ...] = ()
 
 
-def print_kernel(function: Function, backend_type: str = "Ascend910B") -> Kernel:
+def print_kernel(function: Function, backend_type: str = "Ascend910B", memory_planner: str = "PYPTO") -> Kernel:
     """Print an incore function that has passed the verifier for this backend.
+
+    Args:
+        memory_planner: as `pypto.codegen.buffers.plan_buffers` takes it.
 
     Raises:
         IRError: the function uses something that cannot be lowered; the error has the place in the source.
     """
-    return _Printer(function, backend_type).print()
+    return _Printer(function, backend_type, memory_planner).print()
 
 
 class _Printer:
-    def __init__(self, function: Function, backend_type: str) -> None:
+    def __init__(self, function: Function, backend_type: str, memory_planner: str) -> None:
         self.function = function
         self.backend_type = backend_type
         self.arguments = task_arguments(function)
         tensors = [p for p in function.params if isinstance(p.type, TensorType)]
         self.dtypes = [window.dtype for window in self.arguments.windows]
-        self.plan: BufferPlan = plan_buffers(function)
+        self.plan: BufferPlan = plan_buffers(function, memory_planner)
         self.block_line = vector_line(function)
         self.places = _allocation_places(function.body, self.plan)
         self.text = KernelText(len(tensors))
@@ -95,8 +98,9 @@ class _Printer:
         self.text.note(op, self.function.loc.function if self.function.loc else self.function.name)
 
     def allocate(self, buffer: Buffer, prefix: str) -> Tile:
-        type = buffer.type
-        return self.text.allocate(Frame.of(type, self.block_line), type.valid, self.values.numbers, prefix)
+        type, place = buffer.type, buffer.loc
+        remark = f"{buffer.name} ({place.function}, line {place.line})" if place else buffer.name
+        return self.text.allocate(Frame.of(type, self.block_line), type.valid, self.values.numbers, prefix, remark)
 
     def block(self, block: Block) -> None:
         for index, op in enumerate(block.ops):

@@ -152,8 +152,15 @@ class KernelText:
         cpp = "int32_t" if element.is_integer else None
         return f"%a{self.side.slot(expr, name, cpp)}", name
 
-    def allocate(self, frame: Frame, valid: tuple[Valid, Valid], numbers: dict[Any, Expr], prefix: str) -> Tile:
-        """Allocate a tile here."""
+    def allocate(
+        self,
+        frame: Frame,
+        valid: tuple[Valid, Valid],
+        numbers: dict[Any, Expr],
+        prefix: str,
+        remark: str = "temporary",
+    ) -> Tile:
+        """Allocate a tile here; the remark says what for, to whoever reads the text."""
         tile = Tile(self.fresh(prefix), frame, valid)
         self._elements[tile.name] = CPP_NAMES[frame.dtype]
         fixed = frame.fixed(valid)
@@ -162,7 +169,7 @@ class KernelText:
             for axis, v, known in zip(("row", "col"), valid, fixed, strict=True)
             if known is None
         ]
-        self.line(f"{tile.name} = pto.alloc_tile{''.join(given)} : <{frame.text(*fixed)}>")
+        self.line(f"{tile.name} = pto.alloc_tile{''.join(given)} : <{frame.text(*fixed)}>  // {remark}")
         return tile
 
     def call(

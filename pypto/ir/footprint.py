@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
@@ -13,7 +14,22 @@ from pypto.ir.types import MemorySpace, TileType
 
 
 class MemoryLimitError(IRError):
-    """Tiles do not fit into an on-chip memory."""
+    """Tiles do not fit into an on-chip memory.
+
+    Attributes:
+        tiles: the largest ones, which the message names.
+    """
+
+    def __init__(self, before: str, tiles: Sequence[TileBuffer], after: str, loc: Loc | None) -> None:
+        self.before, self.tiles, self.after = before, tuple(tiles), after
+        super().__init__(self.text(lambda _: None), loc)
+
+    def text(self, line: Callable[[Loc], int | None]) -> str:
+        """The message; ``line`` gives the line of a place in its file, if that is known."""
+        # The error's own place is that of a single tile.
+        lines = [line(tile.loc) if tile.loc and len(self.tiles) > 1 else None for tile in self.tiles]
+        shown = ", ".join(_shown(tile, number) for tile, number in zip(self.tiles, lines, strict=True))
+        return self.before + shown + self.after
 
 
 @dataclass
@@ -129,25 +145,22 @@ def check_footprint(function: Function, backend_type: str) -> None:
         buffers = [b for b in found if b.memory is memory]
         for buffer in buffers:
             if buffer.nbytes > limit:
-                raise MemoryLimitError(
-                    f"{_shown(buffer)} does not fit into {memory.value}, which has {_size(limit)}; use a smaller tile",
-                    buffer.loc,
-                )
+                after = f" does not fit into {memory.value}, which has {_size(limit)}; use a smaller tile"
+                raise MemoryLimitError("", [buffer], after, buffer.loc)
         for buffer in buffers:
             live = [b for b in buffers if b.first <= buffer.first <= b.last]
             total = sum(b.nbytes for b in live)
             if total > limit:
                 largest = sorted(live, key=lambda b: -b.nbytes)[:3]
-                raise MemoryLimitError(
-                    f"{function.name} needs {_size(total)} of {memory.value} here, which has {_size(limit)}; "
-                    f"the largest tiles: {', '.join(map(_shown, largest))}; use smaller tiles or fewer at a time",
-                    buffer.loc,
-                )
+                before = f"{function.name} needs {_size(total)} of {memory.value} here, which has {_size(limit)}"
+                after = "; use smaller tiles or fewer at a time"
+                raise MemoryLimitError(f"{before}; the largest tiles: ", largest, after, buffer.loc)
 
 
-def _shown(buffer: TileBuffer) -> str:
+def _shown(buffer: TileBuffer, line: int | None = None) -> str:
     rows, cols = buffer.type.shape
-    return f"{buffer.name} [{rows}, {cols}] {buffer.type.dtype} ({_size(buffer.nbytes)})"
+    place = f", line {line}" if line else ""
+    return f"{buffer.name} [{rows}, {cols}] {buffer.type.dtype} ({_size(buffer.nbytes)}{place})"
 
 
 def _size(nbytes: int) -> str:

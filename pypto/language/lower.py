@@ -56,14 +56,21 @@ def located(error: IRError, closure: SourceClosure) -> CompileError:
     """An error of the IR as an error at its place in the source."""
     kind = KernelMemoryError if isinstance(error, MemoryLimitError) else KernelTypeError
     message = error.message
+    if isinstance(error, MemoryLimitError):
+        message = error.text(lambda loc: _line_of(loc, closure))
     other = _text_of(error.related, closure)
     if error.related is not None and other is not None:
-        message += f"; the other place is line {other.first_line + error.related.line - 1}"
+        message += f"; the other place is line {_line_of(error.related, closure)}"
     text = _text_of(error.loc, closure)
     if error.loc is None or text is None:
         text = closure.entry.text
         return text.error(message, text.name, kind)
     return text.error(message, error.loc, kind)
+
+
+def _line_of(loc: Loc, closure: SourceClosure) -> int | None:
+    text = _text_of(loc, closure)
+    return None if text is None else text.first_line + loc.line - 1
 
 
 def _text_of(loc: Loc | None, closure: SourceClosure) -> SourceText | None:

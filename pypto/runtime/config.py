@@ -48,11 +48,14 @@ class OptimizationStrategy(enum.Enum):
 
 
 class MemoryPlanner(enum.Enum):
-    """Who places tiles in on-chip memory."""
+    """Who reuses on-chip memory for tiles; the assembler gives them their addresses."""
 
     PYPTO = "PYPTO"
+    """Tiles are computed in place of operands that are not needed again. The default."""
     DSA_RP = "DSA_RP"
+    """Also, storage whose tiles are not needed any more is used again for later tiles of its size."""
     PTOAS = "PTOAS"
+    """The assembler alone: each tile has storage of its own, which it reuses by lifetime."""
 
 
 _TARGETS = {
@@ -81,7 +84,7 @@ class RunConfig:
         backend_type: hardware generation; default ``Ascend910B``.
         device_id: number of the NPU.
         strategy: which passes compile a kernel.
-        memory_planner: who places tiles; ``None`` for the default.
+        memory_planner: who reuses on-chip memory; ``None`` for the default.
         dump_passes, dump_ptoas_passes: keep the program after each pass.
         save_kernels, save_kernels_dir: keep the generated sources, and where.
         codegen_only: generate sources, compile nothing.

@@ -28,7 +28,7 @@ def tasks(
     # Only the names order what goes through `t`.
     t, written = pl.spmd_submit(scaled, a, t, core_num=4)
     last = None
-    for k in pl.range(n):
+    for _ in pl.range(n):
         with pl.at(level=pl.Level.CORE_GROUP, deps=[written, last]) as last:
             t[:] = t[:, :] + 1.0
     with pl.spmd(4, deps=[last], name_hint="doubled") as copied:
@@ -49,10 +49,12 @@ def tasks(
 
 
 @pl.jit
-def layers(a: pl.Tensor[[pl.dynamic("R"), 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[pl.dynamic("R"), 64], pl.FP32]]):
+def layers(
+    a: pl.Tensor[[pl.dynamic("R"), 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[pl.dynamic("R"), 64], pl.FP32]]
+):
     """One workspace for each turn and row block."""
     rows = a.shape[0]
-    for k in pl.range(n):
+    for _ in pl.range(n):
         for r in pl.parallel(0, rows, 16):
             w = pl.create_tensor([16, 64], dtype=pl.FP32)
             with pl.at(level=pl.Level.CORE_GROUP):
@@ -85,4 +87,25 @@ def early(a: pl.Tensor[[64, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[64, 64
                     break
                 t = t * 2.0 if i > 0 else t
             pl.store(t, [r, 0], out)
+    return out
+
+
+@pl.jit
+def chains(a: pl.Tensor[[64, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    """Tiles that come and go around loops and branches, for the planners of on-chip memory."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        x = pl.load(a, [0, 0], [64, 64])
+        low = pl.row_min(x)
+        y = pl.exp(pl.row_expand_sub(x, pl.row_max(x)))
+        z = y * 2.0
+        for i in pl.range(n):
+            w = pl.load(a, [0, 0], [64, 64]) + z
+            if i % 2 == 0:
+                high = pl.row_max(w)
+                z = pl.row_expand_sub(w, high)
+            else:
+                z = w * 0.5
+        v = pl.neg(pl.load(a, [0, 0], [64, 64]))
+        u = pl.abs(v) + pl.row_expand_add(z, low)
+        pl.store(u, [0, 0], out)
     return out

@@ -430,7 +430,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
             "r = ⟦pl.full([256, 128], pl.FP32, 2.0)⟧\n"
             "pl.store((p + q)[0:64, :], [0, 0], out)\npl.store(r[0:64, 0:64], [0, 0], out)"
         ),
-        "part needs 256 KiB of Vec here, which has 192 KiB; the largest tiles: r [256, 128] FP32 (128 KiB), p",
+        "part needs 256 KiB of Vec here, which has 192 KiB; the largest tiles: r [256, 128] FP32 (128 KiB, line 9), p",
     ),
 }
 
