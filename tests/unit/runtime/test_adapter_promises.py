@@ -207,7 +207,7 @@ def test_rt_94_entries_of_other_states_and_stores(store: ArtifactStore, tmp_path
         bind_artifact(kernel(), ArtifactStore(tmp_path / "other"), handle, tmp_path / "run")
 
 
-def test_rt_02_04_05_12_14_65_79_90_dia_09_duties_of_the_caller_are_on_the_page() -> None:
+def test_rt_02_04_05_12_14_65_79_90_dia_15_duties_of_the_caller_are_on_the_page() -> None:
     """And its functions say so too."""
     page = " ".join(PAGE.read_text().split())
     for duty in (
