@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pypto.runtime.config import RuntimeKind as RuntimeKind
     from pypto.runtime.device_tensor import DeviceTensor as DeviceTensor
     from pypto.runtime.distributed.config import DistributedConfig as DistributedConfig
+    from pypto.runtime.distributed.program import DistributedProgram as DistributedProgram
     from pypto.runtime.distributed.program import DistributedWorker as DistributedWorker
     from pypto.runtime.errors import DeviceUnavailable as DeviceUnavailable
     from pypto.runtime.errors import HostProgramError as HostProgramError
@@ -41,6 +42,7 @@ _HOMES = {
     "DeviceTensor": "device_tensor",
     "DeviceUnavailable": "errors",
     "DistributedConfig": "distributed.config",
+    "DistributedProgram": "distributed.program",
     "DistributedWorker": "distributed.program",
     "ExecutionMode": "config",
     "HostProgramError": "errors",
@@ -68,6 +70,7 @@ __all__ = [
     "DeviceTensor",
     "DeviceUnavailable",
     "DistributedConfig",
+    "DistributedProgram",
     "DistributedWorker",
     "ExecutionMode",
     "HostProgramError",

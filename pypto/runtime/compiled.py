@@ -132,7 +132,8 @@ class CompiledKernel:
     @property
     def latest_diagnostics(self) -> Path | None:
         """Folder of the latest run that left diagnostics."""
-        return None if self._loaded is None else self._loaded.latest_diagnostics
+        program = self._distributed or self._loaded
+        return None if program is None else program.latest_diagnostics
 
     def ensure_ready(self) -> None:
         """Build the binaries if they are missing; starts no device and runs no kernel.
@@ -202,7 +203,9 @@ class CompiledKernel:
                 if self._distributed is None:
                     from pypto.runtime.distributed.program import DistributedProgram
 
-                    self._distributed = DistributedProgram(ready.files, locate=self._locate, digests=ready.digests)
+                    self._distributed = DistributedProgram(
+                        ready.files, locate=self._locate, digests=ready.digests, run_directory=self.run_directory
+                    )
         return self._distributed
 
     def bind(self, runtime: BoundBinaries) -> None:

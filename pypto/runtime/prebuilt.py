@@ -64,7 +64,10 @@ def check(files: Mapping[str, bytes], digests: Mapping[str, str] | None = None) 
         config = KernelConfig.from_bytes(files[CONFIG_FILE])
     except LoadError:
         if is_distributed(files):
-            raise ValueError("this is a distributed program; its chips are loaded one by one") from None
+            raise ValueError(
+                "this is a distributed program, whose chips are loaded one by one: call it with "
+                "RunConfig(distributed_config=...), or keep its ranks with prepare()"
+            ) from None
         raise
     if config.execution_mode != "sim":
         raise DeviceUnavailable(
@@ -86,6 +89,8 @@ def load_directory(directory: Path, *, program: object = None) -> CompiledProgra
             raise LoadError(f"{directory} is not a READY directory: {name}: {error.strerror}") from None
 
     files = {CONFIG_FILE: read(CONFIG_FILE)}
+    if is_distributed(files):
+        raise ValueError(f"{directory} holds a distributed program; DistributedProgram.from_dir(directory) loads it")
     config = KernelConfig.from_bytes(files[CONFIG_FILE], f"{directory / CONFIG_FILE}")
     if not (directory / MANIFEST_FILE).is_file():
         raise LoadError(

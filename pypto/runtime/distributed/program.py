@@ -6,6 +6,7 @@ import mmap
 import os
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from pypto.runtime.distributed.host_program import HostProgram
 from pypto.runtime.distributed.manifest import chip_files
 from pypto.runtime.distributed.plan import Plan, Region, make_plan
 from pypto.runtime.distributed.ranks import Ranks
-from pypto.runtime.errors import DeviceUnavailable
+from pypto.runtime.errors import DeviceUnavailable, LoadError
 from pypto.runtime.kernel_config import CONFIG_FILE, KernelConfig
 from pypto.runtime.places import Locate
-from pypto.runtime.prebuilt import check
+from pypto.runtime.prebuilt import check, is_distributed
 
 
 class DistributedProgram:
@@ -32,6 +33,8 @@ class DistributedProgram:
         param_names: names of all parameters, in call order.
         output_indices: positions of the parameters that are written.
         has_return: whether a call returns something.
+        run_directory: where runs put what they leave behind: a folder for each rank, in it one for each chip's program.
+        latest_diagnostics: folder of the latest run that left some.
     """
 
     def __init__(
@@ -40,11 +43,13 @@ class DistributedProgram:
         *,
         locate: Locate | None = None,
         digests: Mapping[str, str] | None = None,
+        run_directory: Path | None = None,
     ) -> None:
         """Check the files of a READY artifact; no process is started and nothing of them is loaded.
 
         Args:
             digests: SHA-256 by path, for bytes that were hashed and compared already.
+            run_directory: where runs put what they leave behind, if they leave anything.
 
         Raises:
             LoadError: a file is missing or damaged.
@@ -68,6 +73,22 @@ class DistributedProgram:
         self.output_indices = tuple(i for i, param in enumerate(self.host.params) if param.direction != "in")
         self.has_return = bool(self.host.returns)
         self._locate = locate
+        self.run_directory = run_directory
+        self.latest_diagnostics: Path | None = None
+
+    @classmethod
+    def from_dir(cls, directory: str | os.PathLike[str]) -> DistributedProgram:
+        """The program of a READY directory.
+
+        Raises:
+            LoadError: it is none, or a file is missing or damaged.
+            DeviceUnavailable: the program is for NPUs.
+        """
+        root = Path(directory)
+        files = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        if not is_distributed(files):
+            raise LoadError(f"{root} is not the READY directory of a distributed program")
+        return cls(files, run_directory=root / "run")
 
     def __call__(self, *args: object, config: RunConfig | None = None) -> object:
         """Start the ranks, run once, end them; returns the entry's returned outputs.
@@ -133,6 +154,15 @@ class DistributedProgram:
         bound = bind_distributed(self.host.entry, self.host.params, args, world)
         chips = [config.params for config in self._chips]
         return bound, make_plan(self.host, chips, bound.bound.values, bound.arrays, world, self._locate)
+
+    def diagnostics_folder(self) -> Path:
+        """Where the next run that leaves diagnostics puts them."""
+        if self.run_directory is None:
+            from pypto.runtime.diagnostics.writing import fallback_run_directory
+
+            self.run_directory = fallback_run_directory(self.host.entry)
+        self.latest_diagnostics = self.run_directory
+        return self.run_directory
 
     def _lines(self) -> dict[str, tuple[str, int]]:
         functions = {config.entry for config in self._chips}
@@ -209,7 +239,8 @@ class DistributedWorker:
                 for region, array in zip(plan.arguments, bound.arrays, strict=True):
                     if region is not None and array is not None:
                         memory[slice(*region.span)] = array.tobytes()
-                self._ranks.run(plan, memory, descriptor, self._chip_settings(settings))
+                folder = self._program.diagnostics_folder() if settings.wants_run_diagnostics else None
+                self._ranks.run(plan, memory, descriptor, self._chip_settings(settings), folder)
                 for index in self._program.output_indices:
                     region = plan.arguments[index]
                     assert region is not None
@@ -226,6 +257,9 @@ class DistributedWorker:
             "ring_task_window": settings.ring_task_window,
             "ring_heap": settings.ring_heap,
             "ring_dep_pool": settings.ring_dep_pool,
+            "enable_chip_swimlane": settings.enable_chip_swimlane,
+            "enable_dep_gen": settings.enable_dep_gen,
+            "enable_scope_stats": settings.enable_scope_stats,
             "aicpu_thread_num": self._config.aicpu_thread_num or settings.aicpu_thread_num,
             "sim_checks": settings.sim_checks,
         }

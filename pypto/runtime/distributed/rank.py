@@ -6,6 +6,7 @@ import mmap
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,11 @@ class _Run:
                     copies.append((tensor, copy))
                 tensor = copy
             arguments.append(tensor)
-        self.programs[step["chip"]](*arguments, config=self.config)
+        program = self.programs[step["chip"]]
+        if self.order["folder"] is not None:
+            name = f"chip-{step['chip']}-{program.config.entry}"
+            program.run_directory = Path(self.order["folder"], f"rank-{self.rank}", name)
+        program(*arguments, config=self.config)
         for tensor, copy in copies:
             tensor[...] = copy
 

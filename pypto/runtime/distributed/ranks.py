@@ -80,14 +80,20 @@ class Ranks:
         """Whether another run is possible."""
         return self._end.alive and self._owner == os.getpid()
 
-    def run(self, plan: Plan, memory: mmap.mmap, descriptor: int, settings: Mapping[str, Any]) -> None:
+    def run(
+        self, plan: Plan, memory: mmap.mmap, descriptor: int, settings: Mapping[str, Any], folder: Path | None
+    ) -> None:
         """Carry out a plan in the shared memory behind the descriptor; with any error, all ranks are ended.
+
+        Args:
+            settings: of the chips' calls, as plain data.
+            folder: where diagnostics go.
 
         Raises:
             RankError: a rank failed, died or did not finish in time.
         """
         try:
-            self._run(plan, memory, descriptor, settings)
+            self._run(plan, memory, descriptor, settings, folder)
         except BaseException:
             self.close()
             raise
@@ -121,8 +127,11 @@ class Ranks:
         processes: list[int] = answer["processes"]
         return processes
 
-    def _run(self, plan: Plan, memory: mmap.mmap, descriptor: int, settings: Mapping[str, Any]) -> None:
-        order = {"size": plan.size, "config": dict(settings), "steps": plan.steps}
+    def _run(
+        self, plan: Plan, memory: mmap.mmap, descriptor: int, settings: Mapping[str, Any], folder: Path | None
+    ) -> None:
+        where = None if folder is None else os.path.abspath(folder)
+        order = {"size": plan.size, "config": dict(settings), "folder": where, "steps": plan.steps}
         limit = self._config.run_timeout_s
         self._connection.settimeout(limit)
         try:

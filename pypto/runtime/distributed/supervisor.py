@@ -100,7 +100,7 @@ class _Supervisor:
 
     def _run(self, order: Mapping[str, Any], memory: int) -> dict[str, Any] | None:
         for number, connection in enumerate(self.connections):
-            share = {"size": order["size"], "config": order["config"], "steps": order["steps"][number]}
+            share = {**order, "steps": order["steps"][number]}
             try:
                 wire.send(connection, share, memory)
             except OSError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -10,7 +12,7 @@ import pytest
 import rank_programs
 from rank_programs import COLUMNS, ROWS
 
-from pypto.runtime import DistributedConfig, RunConfig
+from pypto.runtime import CompiledProgram, DistributedConfig, DistributedProgram, RunConfig
 
 DTYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i32": np.int32}
 # Of the largest number: one rounding of the result, and those of a sum in FP32.
@@ -128,6 +130,34 @@ def test_a_worker_keeps_its_ranks() -> None:
     y[:] = 0
     compiled(x, how, y)
     assert np.array_equal(y, 2 * x)
+
+
+def test_rt_29_a_directory_is_a_program_and_ranks_leave_their_own_diagnostics(tmp_path: Path) -> None:
+    kernel = rank_programs.around_the_ring.warmup()
+    assert kernel.binary_dir is not None
+    ready = tmp_path / "ready"
+    shutil.copytree(kernel.binary_dir, ready)
+    with pytest.raises(ValueError, match=r"DistributedProgram\.from_dir\(directory\) loads it"):
+        CompiledProgram.from_dir(ready)
+    program = DistributedProgram.from_dir(ready)
+    config = RunConfig(enable_dep_gen=True, distributed_config=DistributedConfig([0, 1]))
+    x, y = numbers("f32", (ROWS, COLUMNS), 7), np.zeros((ROWS, COLUMNS), np.float32)
+    assert program(x, y, 2, config=config) is y
+    assert program.latest_diagnostics == ready / "run"
+    # Rank 0 has three of the five calls.
+    runs = [len(list((ready / f"run/rank-{rank}/chip-0-add_one").iterdir())) for rank in range(2)]
+    assert runs == [3, 2]
+
+
+def test_chips_for_the_other_runtime_in_a_window_of_one_task() -> None:
+    config = RunConfig(
+        ring_task_window=1, distributed_config=DistributedConfig([0, 1], runtime="tensormap_and_ringbuffer")
+    )
+    x, y = numbers("f32", (ROWS, COLUMNS), 8), np.zeros((ROWS, COLUMNS), np.float32)
+    rank_programs.around_the_ring(x, y, 1, config=config)
+    assert np.array_equal(y, x + np.float32(1) + np.float32(1) + np.float32(1))
+    with pytest.raises(ValueError, match="was built for the runtime host_build_graph, but the call's"):
+        rank_programs.around_the_ring.warmup()(x, y, 1, config=config)
 
 
 def test_checked_runs_in_every_rank() -> None:
