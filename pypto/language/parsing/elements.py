@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pypto.ir.nodes import Direction, FunctionKind, Op, Value
-from pypto.ir.types import FP16, FP32, MemorySpace, TensorType, TileType
+from pypto.ir.types import BF16, FP16, FP32, DType, MemorySpace, ScalarType, TensorType, TileType
 from pypto.ir.values import defining_op
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Interval, Model, describe, is_number, is_scalar, is_tensor, is_tile, is_whole
@@ -125,14 +125,21 @@ def read_tile(frame: Frame, tile: Value, indices: Sequence[Value], node: ast.AST
 
 def write_tile(frame: Frame, tile: Value, indices: Sequence[Value], value: Model, node: ast.AST) -> Value:
     """The tile with another number in one place."""
-    dtype = tile_type(tile).dtype
+    number = _element(frame, value, tile_type(tile).dtype, node)
+    return frame.op("tile.write", [tile, *indices, number], node).result
+
+
+def _element(frame: Frame, value: Model, dtype: DType, node: ast.AST) -> Value:
+    """A number as an element of a dtype; floating-point numbers are computed in FP32, and rounded when they are stored."""
     if dtype.is_float and is_whole(value):
         value = float(value)
-    elif not is_scalar(value) or value.type.dtype != FP32 or dtype != FP16:
-        value = frame.scalar(value, dtype, node, "an element")
-    if not is_scalar(value):
-        value = frame.scalar(value, dtype, node, "an element")
-    return frame.op("tile.write", [tile, *indices, value], node).result
+    if is_scalar(value) and dtype.is_float and value.type.dtype.is_float:
+        wide = FP32 if dtype in (FP16, BF16) else dtype
+        if value.type.dtype in (wide, dtype):
+            number: Value = value
+            return number
+        return frame.op("arith.cast", [value], node, (ScalarType(wide),)).result
+    return frame.scalar(value, dtype, node, "an element")
 
 
 def write(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, node: ast.AST) -> None:
@@ -140,9 +147,7 @@ def write(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, n
     type = tensor.type
     if not isinstance(type, TensorType):
         raise TypeError(f"{tensor.name} is no tensor")
-    if type.dtype.is_float and is_whole(value):
-        value = float(value)
-    number = frame.scalar(value, type.dtype, node, "an element")
+    number = _element(frame, value, type.dtype, node)
     wanted = TileType((1, _LINE // type.dtype.nbytes), type.dtype, MemorySpace.Vec, (1, 1))
     tile = frame.op("tile.full", [number], node, (wanted,)).result
     with frame.at(node):

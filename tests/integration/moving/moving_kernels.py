@@ -265,3 +265,52 @@ def outside(
             out[:] = tile
         if which == 7:
             out[:] = pl.assemble(tile, tile[0:4, :], [index[0, 1], 0])
+
+
+@pl.jit.inline
+def of_any_type(a, index, out):
+    part = pl.load(a, [0, 0], [8, 32], valid_shape=[5, 20])
+    out[0:8, 0:32] = pl.fillpad(part, pad_value=pl.PadValue.max)
+    full = pl.load(a, [0, 0], [8, 32])
+    out[0:8, 32:64] = pl.gather(full, index, full)
+    turned = pl.transpose(full, 0, 1)
+    turned[7, 3] = turned[0, 1]
+    back = pl.transpose(turned, 0, 1)
+    out[0:8, 64:96] = pl.concat(back[:, 16:32], back[:, 0:16])
+    out[0:8, 96:112] = pl.gather_mask(full, pl.MaskPattern.P1010)
+    out[0:8, 112:144] = pl.scatter(full, back, pl.tri(0, [8, 32], dtype=pl.INT32))
+    pl.write(out, [7, 0], pl.read(a, [1, 1]))
+    pl.write(out, [7, 1], full[2, 2])
+
+
+@pl.jit
+def types(
+    index: pl.Tensor[[8, 32], Z],
+    a0: pl.Tensor[[8, 32], pl.BF16],
+    a1: pl.Tensor[[8, 32], pl.INT16],
+    a2: pl.Tensor[[8, 32], pl.UINT8],
+    a3: pl.Tensor[[8, 32], pl.UINT16],
+    a4: pl.Tensor[[8, 32], pl.UINT32],
+    a5: pl.Tensor[[8, 32], pl.INT64],
+    a6: pl.Tensor[[8, 32], pl.FP16],
+    o0: pl.Out[pl.Tensor[[8, 144], pl.BF16]],
+    o1: pl.Out[pl.Tensor[[8, 144], pl.INT16]],
+    o2: pl.Out[pl.Tensor[[8, 144], pl.UINT8]],
+    o3: pl.Out[pl.Tensor[[8, 144], pl.UINT16]],
+    o4: pl.Out[pl.Tensor[[8, 144], pl.UINT32]],
+    o5: pl.Out[pl.Tensor[[8, 144], pl.INT64]],
+    o6: pl.Out[pl.Tensor[[8, 144], pl.FP16]],
+    bits: pl.Out[pl.Tensor[[2, 64], pl.UINT32]],
+    pairs: pl.Out[pl.Tensor[[1, 64], F]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        where = pl.load(index, [0, 0], [8, 32])
+        of_any_type(a0, where, o0)
+        of_any_type(a1, where, o1)
+        of_any_type(a2, where, o2)
+        of_any_type(a3, where, o3)
+        of_any_type(a4, where, o4)
+        of_any_type(a5, where, o5)
+        of_any_type(a6, where, o6)
+        bits[:] = pl.tensor.random(1, 2, 3, 4, 5, 6, [2, 64])
+        pairs[:] = pl.sort32(pl.cast(where[0:1, :], F), pl.load(a4, [0, 0], [1, 32]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import moving_kernels as kernels
 import numpy as np
 import pytest
@@ -249,3 +250,29 @@ def test_an_index_outside_is_an_error_of_the_run(checked: RunConfig, which: int,
         kernels.outside(numbers(1, 8, 32), index, which, blank(8, 32), config=checked)
     assert message in str(caught.value)
     assert "moving_kernels.py" in str(caught.value)
+
+
+def test_types(checked: RunConfig) -> None:
+    index = indices(1, 256, 8, 32)
+    dtypes = (ml_dtypes.bfloat16, W, np.uint8, np.uint16, np.uint32, np.int64, H)
+    inputs = [np.random.default_rng(k).integers(0, 100, (8, 32)).astype(d) for k, d in enumerate(dtypes)]
+    out = [blank(8, 144, dtype=d) for d in dtypes]
+    bits, pairs = blank(2, 64, dtype=np.uint32), blank(1, 64)
+    kernels.types(index, *inputs, *out, bits, pairs, config=checked)
+    for a, made in zip(inputs, out, strict=True):
+        largest = np.inf if a.dtype in (H, ml_dtypes.bfloat16) else np.iinfo(a.dtype).max
+        filled = np.full((8, 32), largest, a.dtype)
+        filled[:5, :20] = a[:5, :20]
+        back, mixed = a.copy(), a.copy()
+        back[3, 7] = a[1, 0]
+        for row in range(8):
+            for column in range(32):
+                mixed[int(column <= row), column] = back[row, column]
+        expected = np.hstack([filled, a.ravel()[index], back[:, 16:], back[:, :16], a[:, 1::2], mixed])
+        expected[7, :2] = a[1, 1], a[2, 2]
+        np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(bits.view(Z), random_bits([1, 2], [3, 4, 5, 6], 2, 64, 10))
+    values, places = pairs_of(pairs)
+    order = np.argsort(-index[0], kind="stable")
+    np.testing.assert_array_equal(values[0], index[0, order])
+    np.testing.assert_array_equal(places[0], inputs[4][0, order])
