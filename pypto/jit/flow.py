@@ -56,8 +56,7 @@ def obtain(request: Request) -> CompiledKernel:
         key = artifact_key(request, toolchain)
     except IdentityUnavailable as unavailable:
         count_bypass(str(unavailable))
-        # Nothing identifies the result, so only requests that overlap with this one may share it.
-        return _in_flight(("bypass", *_request_key(request)), None, lambda: _build_privately(request))
+        return _bypassed(request, toolchain)
     return _persistent(request, key, toolchain)
 
 
@@ -79,7 +78,7 @@ def _sealed_name(request: Request) -> Hashable:
     return ("sealed", request.bundles, *_request_key(request))
 
 
-def _private_name(request: Request, toolchain: Tools | None) -> Hashable:
+def _private_name(request: Request, toolchain: Tools | None) -> tuple[Hashable, ...]:
     # Tools that were exchanged make another object; their digest is enough, since nothing outlives the process.
     return ("private", None if toolchain is None else _digest_of(toolchain), *_request_key(request))
 
@@ -116,6 +115,17 @@ def _sealed(request: Request) -> CompiledKernel | None:
 
 def _private(request: Request, toolchain: Tools | None) -> CompiledKernel:
     name = _private_name(request, toolchain)
+    return _known(name) or _in_flight(name, name, lambda: _build_privately(request))
+
+
+def _bypassed(request: Request, toolchain: Tools | None) -> CompiledKernel:
+    try:
+        source = request.application_source_digest
+    except IdentityUnavailable:
+        # Nothing tells whether the application's inputs are those of a moment ago: only overlapping requests share.
+        return _in_flight(("bypass", *_request_key(request)), None, lambda: _build_privately(request))
+    # Tools without an identity for other processes are still the same tools for this one.
+    name = ("bypass", source, *_private_name(request, toolchain))
     return _known(name) or _in_flight(name, name, lambda: _build_privately(request))
 
 

@@ -18,7 +18,9 @@ import pytest
 import pypto
 import pypto.toolchain
 from pypto.build.errors import BuildError
+from pypto.jit import flow
 from pypto.jit.config import CacheConfig, configure_cache
+from pypto.jit.request import IdentityUnavailable
 from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
 from pypto.toolchain import ToolchainNotInstalled
@@ -329,6 +331,31 @@ def test_cfg_23_req_08_a_missing_input_bypasses(
     assert not root.exists()
     assert counts() == {"requests": 1, "bypasses": 1, "generation_builds": 1, "binary_builds": 1}
     assert "absent" in str(pypto.cache_stats().last_bypass_reason)
+
+
+def test_sta_22_25_tools_without_an_identity_bypass_the_cache_and_not_the_objects(
+    kernels: ModuleType, builds: Any, counts: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-09, STA-22, STA-25: every request is a bypass with its reason; what it built answers the next one."""
+
+    def unknown(*_arguments: Any) -> Any:
+        raise IdentityUnavailable("the compiler is a script")
+
+    monkeypatch.setattr(flow, "environment_identity", unknown)
+    config = cached(tmp_path / "cache", extra_fingerprint="v1")
+    made = kernels.annotated.warmup(config=config)
+    assert kernels.annotated.warmup(config=config) is made
+    assert (made.state, made.origin, made.key) == ("READY", Origin.PRIVATE, None)
+    assert counts() == {"requests": 2, "bypasses": 2, "object_hits": 1, "generation_builds": 1, "binary_builds": 1}
+    assert pypto.cache_stats().last_bypass_reason == "the compiler is a script"
+    others = [
+        kernels.annotated.compile(config=cached(tmp_path / "cache", extra_fingerprint="v2")),
+        kernels.annotated.compile(config=RunConfig()),
+    ]
+    missing = cached(tmp_path / "cache", extra_source_paths=(tmp_path / "absent",))
+    others += [kernels.annotated.compile(config=missing) for _ in range(2)]
+    assert len({id(each) for each in (made, *others)}) == 5
+    assert not (tmp_path / "cache").exists()
 
 
 def test_req_21_36_sta_24_sources_that_change_during_the_build_stay_private(
