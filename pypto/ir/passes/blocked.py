@@ -10,8 +10,8 @@ from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
 from pypto.ir.passes import blocking
 from pypto.ir.passes.blocking import BUDGET, Span, extent, is_tensor, up
-from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, ROW_REDUCTIONS, Role, role, tensor_type
-from pypto.ir.types import MemorySpace, TileType
+from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, PLACES, ROW_REDUCTIONS, Role, role, tensor_type
+from pypto.ir.types import INT32, MemorySpace, ScalarType, TileType
 
 if TYPE_CHECKING:
     from pypto.ir.passes.tensors import _Lowering
@@ -68,6 +68,8 @@ class Blocked:
             self.reduction(builder, ROW_REDUCTIONS[name], along_rows=True)
         elif name in COLUMN_REDUCTIONS:
             self.reduction(builder, COLUMN_REDUCTIONS[name], along_rows=False)
+        elif name in PLACES:
+            self.place(builder, name)
         elif name == "matmul":
             self.product(builder)
         elif name == "transpose":
@@ -155,7 +157,44 @@ class Blocked:
 
     def reduction(self, builder: Builder, combine: str, along_rows: bool) -> None:
         """A reduction of rows or of columns, by combining what blocks give."""
-        op, source = self.op, self.op.operands[0]
+
+        def part(tile: Value, start: int | Value) -> list[Value]:
+            return [blocking.tile_op(builder, self.op, [tile])]
+
+        def combined(old: list[Value], new: list[Value]) -> list[Value]:
+            return [builder.value(f"tile.{combine}", (old[0], new[0]), self.op.result.name)]
+
+        self.reduced(builder, along_rows, part, combined)
+
+    def place(self, builder: Builder, name: str) -> None:
+        """The position of the largest or smallest element of rows or of columns: with what it is, block by block."""
+        axis, _, which = name.partition("_arg")
+        pred = "gt" if which == "max" else "lt"
+
+        def part(tile: Value, start: int | Value) -> list[Value]:
+            position = builder.value(f"tile.{name}", (tile,), "position")
+            if start != 0:
+                first = builder.value("arith.cast", (builder.index(start),), "first", (ScalarType(INT32),))
+                position = builder.value("tile.adds", (position, first), "position")
+            return [position, builder.value(f"tile.{axis}_{which}", (tile,), "best")]
+
+        def combined(old: list[Value], new: list[Value]) -> list[Value]:
+            # The first one of equal elements stays.
+            better = builder.value("tile.cmp", (new[1], old[1]), "better", pred=pred)
+            position = builder.value("tile.sel", (better, new[0], old[0]), "position", mask="elements")
+            return [position, builder.value(f"tile.{which}imum", (old[1], new[1]), "best")]
+
+        self.reduced(builder, axis == "row", part, combined)
+
+    def reduced(
+        self,
+        builder: Builder,
+        along_rows: bool,
+        part: Callable[[Value, int | Value], list[Value]],
+        combined: Callable[[list[Value], list[Value]], list[Value]],
+    ) -> None:
+        """What ``part`` gives for blocks along rows or columns, combined; the first of it is the result."""
+        source = self.op.operands[0]
         lead, rows, cols = self.lengths(builder, source)
         dtype = tensor_type(source).dtype
         height = 32 if along_rows or not isinstance(rows, int) else min(32, rows)
@@ -165,19 +204,18 @@ class Blocked:
         length, size = (cols, width) if along_rows else (rows, height)
 
         def body(index: _Lead, row: Span, col: Span) -> None:
-            def part(along: Span) -> Value:
+            def loaded(start: int | Value) -> list[Value]:
+                along = Span(start, size, blocking.remaining(builder, start, length, size))
                 block = (row, along) if along_rows else (along, col)
-                return blocking.tile_op(builder, op, [blocking.load(builder, source, index, *block)])
+                return part(blocking.load(builder, source, index, *block), start)
 
-            total = part(Span(0, size, blocking.remaining(builder, 0, length, size)))
+            total = loaded(0)
             if not isinstance(length, int) or length > size:
-                with builder.loop(size, length, size, [total], name="part") as loop:
-                    start = loop.index
-                    new = part(Span(start, size, blocking.remaining(builder, start, length, size)))
-                    loop.carry(builder.value(f"tile.{combine}", (loop.carried[0], new), op.result.name))
-                (total,) = loop.results
+                with builder.loop(size, length, size, total, name="part") as loop:
+                    loop.carry(*combined(loop.carried, loaded(loop.index)))
+                total = loop.results
             here = (row, Span(0, 1, 1)) if along_rows else (Span(0, 1, 1), col)
-            blocking.store(builder, total, self.out(), index, *here)
+            blocking.store(builder, total[0], self.out(), index, *here)
 
         down = (rows, height) if along_rows else (1, 1)
         across = (1, 1) if along_rows else (cols, width)

@@ -9,7 +9,7 @@ from pypto.ir.nodes import Block, Op, Value
 from pypto.ir.passes import blocking
 from pypto.ir.passes.blocking import BUDGET, LINE, Span, extent, is_tensor, padded
 from pypto.ir.passes.shapes import Role, is_row_local, role, tensor_type
-from pypto.ir.types import BF16, FP16, MemorySpace, TileType
+from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import same_value
 
 if TYPE_CHECKING:
@@ -68,14 +68,11 @@ class RowGroup:
         return found
 
     def fits(self) -> bool:
-        """Whether at least a few rows fit on chip, with one kind of 16-bit floats."""
+        """Whether at least one row of everything fits on chip."""
         values = [value for value, _ in self.tensors().values()]
         if not all(isinstance(tensor_type(v).shape[-1], int) for v in values):
             return False
-        if {BF16, FP16} <= {tensor_type(v).dtype for v in values}:
-            return False
-        unit = self.unit()
-        return self.row_bytes() * unit + self.fixed_bytes() <= BUDGET
+        return self.row_bytes() + self.fixed_bytes() <= BUDGET
 
     def columns(self, value: Value) -> int:
         last = tensor_type(value).shape[-1]
@@ -84,7 +81,7 @@ class RowGroup:
         return last
 
     def unit(self) -> int:
-        """Rows of a tile come in multiples of this."""
+        """Rows of a tile come in multiples of this where that many fit: columns fill whole blocks."""
         columns = [v for v, row in self.tensors().values() if not row and self.columns(v) == 1]
         return max([_COLUMN_ROWS, *(32 // tensor_type(v).dtype.nbytes for v in columns)]) if columns else 1
 
@@ -141,7 +138,8 @@ class RowGroup:
         lengths = [extent(builder, self.lowering.function, leader, axis) for axis in range(rank)]
         lead, rows = ([], 1) if rank == 1 else (lengths[:-2], lengths[-2])
         unit = self.unit()
-        size = min((BUDGET - self.fixed_bytes()) // self.row_bytes(), _MOST_ROWS) // unit * unit
+        fitting = min((BUDGET - self.fixed_bytes()) // self.row_bytes(), _MOST_ROWS)
+        size = fitting // unit * unit or fitting
         if isinstance(rows, int):
             size = min(size, blocking.up(rows, unit))
         stored = {id(v) for v in kept}

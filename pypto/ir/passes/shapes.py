@@ -10,6 +10,7 @@ from pypto.ir.types import TensorType
 
 ROW_REDUCTIONS = {"row_sum": "add", "row_max": "maximum", "row_min": "minimum", "row_prod": "mul"}
 COLUMN_REDUCTIONS = {"col_sum": "add", "col_max": "maximum", "col_min": "minimum", "col_prod": "mul"}
+PLACES = frozenset({"row_argmax", "row_argmin", "col_argmax", "col_argmin"})
 ROW_LOCAL_REDUCTIONS = frozenset({*ROW_REDUCTIONS, "row_argmax", "row_argmin"})
 
 

@@ -13,7 +13,7 @@ from pypto.ir.errors import IRError
 from pypto.ir.nodes import Value
 from pypto.ir.ops.registry import all_definitions, definition
 from pypto.ir.ops.tile_matrix import PRODUCTS
-from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, ROW_LOCAL_REDUCTIONS, is_elementwise
+from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, PLACES, ROW_LOCAL_REDUCTIONS, is_elementwise
 from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, TensorType, TileType
 from pypto.ir.values import same_value, simplified
 from pypto.language.errors import CompileError, TileCodeError
@@ -104,22 +104,38 @@ def elementwise(frame: Frame, name: str, operands: Sequence[Value], label: str, 
 
 def _expanded(frame: Frame, name: str, a: Value, b: Value, node: ast.AST) -> Value | tuple[Value, Value]:
     """The operation with a column or row beside a tensor, or both sides with the column or row repeated."""
+    shapes = [_rows(shape_of(frame, v, node)) for v in (a, b)]
+    for index, (tall, wide) in enumerate((tuple(shapes), tuple(shapes[::-1]))):
+        # A column beside a row: neither has the shape of the result.
+        if _same((tall[-1], *wide[:-1]), (1,) * len(wide)) and tall[-2] != 1 and wide[-1] != 1:
+            repeated = _repeated(frame, (a, b)[index], (*tall[:-1], wide[-1]), node)
+            a, b = (repeated, b) if index == 0 else (a, repeated)
     for large, small in ((a, b), (b, a)):
         shape, other = shape_of(frame, large, node), shape_of(frame, small, node)
+        if _same(_rows(other), (1, 1)) and not _same(_rows(shape), (1, 1)):
+            small = _repeated(frame, small, (1, shape[-1]), node)
+            other = (1, shape[-1])
         if _same(other, (*shape[:-1], 1)) and len(shape) > 1:
             axis = "row"
         elif _same(_rows(other), (1, shape[-1])):
             axis = "col"
         else:
             continue
-        if name in EXPANDED and (small is b or name in COMMUTATIVE):
+        if name in EXPANDED and (large is a or name in COMMUTATIVE):
             expansion = f"{axis}_expand_{EXPANDED[name]}"
             dtype = result_dtype(frame, expansion, [large, small], node)
             return apply(frame, expansion, [large, small], shape, dtype, node)
         dtype = result_dtype(frame, f"{axis}_expand", [large, small], node)
         repeated = apply(frame, f"{axis}_expand", [large, small], shape, dtype, node)
-        return (large, repeated) if small is b else (repeated, large)
+        return (large, repeated) if large is a else (repeated, large)
     return a, b
+
+
+def _repeated(frame: Frame, column: Value, shape: Dims, node: ast.AST) -> Value:
+    """A column in each column of a tensor of a shape that no operand has."""
+    dtype = column.type.dtype if isinstance(column.type, TensorType) else FP32
+    zero = frame.scalar(False if dtype == BOOL else 0, dtype, node, "a number")
+    return apply(frame, "row_expand", [apply(frame, "full", [zero], shape, dtype, node), column], shape, dtype, node)
 
 
 def _scalar(frame: Frame, model: Model, tensor: Value, node: ast.AST) -> Value:
@@ -195,7 +211,7 @@ def call(frame: Frame, name: str, bound: Bound) -> Model:
     if f"tile.{name}" in all_definitions():
         if is_elementwise(name):
             return _elementwise_call(frame, name, bound)
-        if name in ROW_LOCAL_REDUCTIONS or name in COLUMN_REDUCTIONS:
+        if name in PLACES or name in ROW_LOCAL_REDUCTIONS or name in COLUMN_REDUCTIONS:
             return _reduction(frame, name, bound)
         if name.startswith(("row_expand", "col_expand")):
             return _expansion(frame, name, bound)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pypto.ir.nodes import Value
 from pypto.ir.types import BF16, BOOL, FP16, FP32, DynDim, MemorySpace, TileType
+from pypto.ir.values import defining_op
 from pypto.language.parsing import arrays
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor, is_tile
@@ -94,6 +95,8 @@ def binary_tiles(frame: Frame, sign: str, left: Model, right: Model, node: ast.A
     if sign == "pow":
         return _power(frame, left, right, node)
     sign = ON_TILES.get(sign, sign)
+    if sign in ON_MASKS and is_mask(left) and is_mask(right):
+        sign, attrs = ON_MASKS[sign]
     if sign not in WITH_SCALAR:
         raise frame.error(f"{label} does not take {describe(left)} and {describe(right)}", node)
     if frame.whole:
@@ -133,16 +136,43 @@ def filled(frame: Frame, scalar: Value, like: Value, node: ast.AST) -> Value:
 
 def _expanded(frame: Frame, sign: str, a: Value, b: Value, node: ast.AST) -> Value | tuple[Value, Value]:
     """The operation with a column or row beside a tile, or both sides with the column or row repeated."""
+    shape = _joined(tile_type(a).shape, tile_type(b).shape)
+    if shape is None:
+        return a, b
+    if shape not in (tile_type(a).shape, tile_type(b).shape):
+        # A column beside a row: neither has the shape of the result.
+        if tile_type(a).shape[1] == 1:
+            a = _repeated(frame, a, shape, tile_type(b), node)
+        else:
+            b = _repeated(frame, b, shape, tile_type(a), node)
     for large, small in ((a, b), (b, a)):
-        (rows, cols), shape = tile_type(large).shape, tile_type(small).shape
-        axis = "row" if shape == (rows, 1) else "col" if shape == (1, cols) else None
-        if axis is None:
+        rows, cols = tile_type(large).shape
+        if tile_type(small).shape == (1, 1):
+            small = _repeated(frame, small, (1, cols), tile_type(large), node)
+        if tile_type(small).shape not in ((rows, 1), (1, cols)) or (rows, cols) != shape:
             continue
-        if sign in EXPANDED and (small is b or sign in COMMUTATIVE):
+        axis = "row" if tile_type(small).shape == (rows, 1) else "col"
+        if sign in EXPANDED and (large is a or sign in COMMUTATIVE):
             return frame.op(f"tile.{axis}_expand_{EXPANDED[sign]}", [large, small], node).result
         repeated = frame.op(f"tile.{axis}_expand", [large, small], node).result
-        return (large, repeated) if small is b else (repeated, large)
+        return (large, repeated) if large is a else (repeated, large)
     return a, b
+
+
+def _joined(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int] | None:
+    """The shape of two tiles beside each other, where sizes of 1 are repeated."""
+    if any(x != y and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
+        return None
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _repeated(frame: Frame, column: Value, shape: tuple[int, int], beside: TileType, node: ast.AST) -> Value:
+    """A column in each column of a tile of a shape that no operand has."""
+    type = tile_type(column)
+    wanted = TileType(shape, type.dtype, MemorySpace.Vec, (type.valid[0], beside.valid[1]))
+    zero = frame.scalar(False if type.dtype == BOOL else 0, type.dtype, node, "a number")
+    target = frame.op("tile.full", [zero], node, (wanted,)).result
+    return frame.op("tile.row_expand", [target, column], node).result
 
 
 # What x ** p is for these p.
@@ -202,9 +232,30 @@ def inverted(frame: Frame, model: Model, node: ast.AST) -> Model:
     """``~model``."""
     if is_number(model) and not isinstance(model, float):
         return ~model
+    if is_mask(model):
+        return binary_tiles(frame, "cmp", model, 0, node, pred="eq")
     if is_tile(model) or is_tensor(model):
         return unary(frame, "not_", model, "~", node)
     raise frame.error(f"~ does not take {describe(model)}", node)
+
+
+# Operators on what comparisons of floating-point numbers give, which is 1 and 0.
+ON_MASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "and_": ("minimum", {}),
+    "or_": ("maximum", {}),
+    "xor": ("cmp", {"pred": "ne"}),
+}
+
+
+def is_mask(model: Model) -> bool:
+    """Whether a tile or tensor comes from comparisons of floating-point numbers."""
+    if not (is_tile(model) or is_tensor(model)) or not model.type.dtype.is_float:
+        return False
+    op = defining_op(model)
+    if op is None:
+        return False
+    name = op.attrs["tile"] if op.name == "tensor.apply" else op.name.removeprefix("tile.")
+    return name in ("cmp", "cmps") or (name in ("minimum", "maximum") and all(map(is_mask, op.operands)))
 
 
 def compared(frame: Frame, pred: str, left: Model, right: Model, node: ast.AST) -> Value:

@@ -179,7 +179,10 @@ def _compare(frame: Frame, node: ast.Compare) -> Model:
     result: Model = True
     for op, left, right in zip(node.ops, models, models[1:], strict=False):
         part = _compare_two(frame, op, left, right, node)
-        result = part if result is True else _both(frame, "and", result, part, node)
+        if any(is_tile(m) or is_tensor(m) for m in (result, part)):
+            result = part if result is True else apply_binary(frame, "and_", result, part, node)
+        else:
+            result = part if result is True else _both(frame, "and", result, part, node)
     return result
 
 
@@ -230,7 +233,8 @@ def condition_value(frame: Frame, model: Model, node: ast.AST) -> Value:
     if isinstance(model, bool):
         return frame.scalar(model, BOOL, node, "a condition")
     advice = "; write a comparison such as n != 0" if is_scalar(model) else ""
-    advice = "; to choose between elements use pl.sel" if is_tile(model) or is_tensor(model) else advice
+    if is_tile(model) or is_tensor(model):
+        advice = "; to choose between elements use pl.sel, and & | ~ for comparisons of tiles"
     raise frame.error(f"a condition must be a comparison of scalars, not {describe(model)}{advice}", node)
 
 
