@@ -118,6 +118,7 @@ def generate(
     """
     from pypto.language.lower import errors_at_source
 
+    _refuse_windows(closure)
     program = lowered_program(closure, specialization, observe)
     with errors_at_source(closure):
         write_generated(program, specialization.options, out)
@@ -139,6 +140,20 @@ def write_generated(program: Program, options: CompileOptions, out: Path) -> Non
     root = new_directory(out)
     for name in sorted(files):
         write_file(root, name, files[name])
+
+
+def _refuse_windows(closure: SourceClosure) -> None:
+    """Only a HOST entry has windows to hand to an entry that takes some."""
+    from pypto.language.signature import Signature
+
+    entry = closure.entry
+    window = next((p.name for p in Signature.of(entry).params if p.window), None)
+    if window is not None:
+        raise entry.text.error(
+            f"{window} is a window (pld.DistributedTensor): {entry.name} is called from a function under @pl.jit.host, "
+            "which makes it with pld.window",
+            entry.text.parameter(window),
+        )
 
 
 def pack_sources(program: Program, directory: Path) -> None:

@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from pypto._identity.records import canonical_json
-from pypto.codegen.generate import RUNTIME_ABI, SCHEMA, described
+from pypto.codegen.generate import RUNTIME, RUNTIME_ABI, SCHEMA, described
 from pypto.codegen.generate import generate as generate_chip
 from pypto.ir.nodes import Block, Op, Program, Value
 from pypto.ir.types import DType
@@ -14,12 +14,18 @@ from pypto.ir.types import DType
 HOST_SCHEMA = 1
 
 
-def generate_distributed(program: Program, backend_type: str, execution_mode: str, runtime: str) -> dict[str, bytes]:
+def generate_distributed(
+    program: Program,
+    backend_type: str,
+    execution_mode: str,
+    runtime: str = RUNTIME,
+    memory_planner: str = "PYPTO",
+) -> dict[str, bytes]:
     """The generated directory of a distributed program; arguments and errors as `pypto.codegen.generate.generate`."""
     files: dict[str, bytes] = {}
     chips = [f"chips/{number}" for number in range(len(program.chips))]
     for folder, chip in zip(chips, program.chips, strict=True):
-        made = generate_chip(chip, backend_type, execution_mode, runtime)
+        made = generate_chip(chip, backend_type, execution_mode, runtime, memory_planner)
         files |= {f"{folder}/{name}": data for name, data in made.items()}
     main = program.entry_function
     numbers: dict[int, int] = {}

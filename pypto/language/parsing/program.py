@@ -115,7 +115,8 @@ class ProgramParser:
             self._done[key] = self.functions[function.name] = function
         hidden = [frame.index(_hidden_number(frame, what), node, what) for what in self._hidden.get(function.name, ())]
         frame.op("func.call", [*operands, *hidden], node, callee=function.name)
-        results = tuple(operands[index] for index in function.returns)
+        # The caller's own models: where a window was given, its operand is all ranks' parts.
+        results = tuple(bound[index][0] for index in function.returns)
         if not results:
             return ResultsOfNothing(target.name)
         return results[0] if len(results) == 1 else results

@@ -308,6 +308,8 @@ class Statements:
         values = [p.value for p in frame.function.params]
         returned = []
         for item, place in zip(models, places, strict=True):
+            # A window's name stands for a part of its parameter.
+            item = frame.windows.get(id(item), (item, item))[1]
             if not is_tensor(item) or item not in values:
                 raise frame.error(
                     f"a function returns its output parameters, not {describe(item)}; store it into a pl.Out parameter",
