@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from kernel_texts import in_entry, lowered, module, unmarked
@@ -194,3 +198,14 @@ def test_mistakes(body: str, message: str) -> None:
     error = caught.value
     assert message in error.message
     assert (error.line, error.column) == (marked.line, marked.column)
+
+
+def test_the_example_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parents[3] / "docs/guide/tasks.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", guide, re.S)
+    (tmp_path / "guide_of_tasks.py").write_text(block.split("\nfor runtime in")[0])
+    monkeypatch.syspath_prepend(tmp_path)
+    names = importlib.import_module("guide_of_tasks")
+    out = np.zeros((64, 64))
+    run(lower(collect(names.steps), {}), {"x": np.ones((64, 64)), "out": out})
+    assert (out[:16] == 4).all() and (out[16:] == 3).all()
