@@ -38,7 +38,7 @@ def const(value: Any, dtype: Any) -> Any:
     """A scalar of a certain dtype."""
 
 def func_attr(attrs: Any) -> Any:
-    """Not supported: not implemented yet."""
+    """Not supported: they steer passes of another compiler; scopes and launches say here what runs where."""
 
 def cluster(*, name_hint: Any = '') -> Any:
     """Launches that belong together: ``with pl.cluster() as tasks:``."""

@@ -78,7 +78,7 @@ user_name(
     "attrs",
     "Attributes of a function.",
     (PL,),
-    unsupported="not implemented yet",
+    unsupported="they steer passes of another compiler; scopes and launches say here what runs where",
 )
 user_name(
     "cluster",

@@ -68,10 +68,14 @@ def test_req_01_shapes_and_dtypes_of_open_parameters_select() -> None:
 
 
 def test_options_select() -> None:
-    digests = {
-        specialize("f", [QUERY], {}, coerce_options({"execution_mode": mode})).digest() for mode in ("sim", "device")
+    choices = {
+        "execution_mode": ("sim", "device"),
+        "runtime": ("host_build_graph", "tensormap_and_ringbuffer"),
+        "memory_planner": ("PYPTO", "DSA_RP", "PTOAS"),
     }
-    assert len(digests) == 2
+    for name, values in choices.items():
+        digests = {specialize("f", [QUERY], {}, coerce_options({name: value})).digest() for value in values}
+        assert len(digests) == len(values)
 
 
 @pytest.mark.parametrize(
