@@ -133,7 +133,7 @@ class Blocked:
                 if not is_tensor(value):
                     tiles.append(value)
                 elif kind is Role.ROW:
-                    tiles.append(blocking.load(builder, value, (), Span(0, 1, 1), col))
+                    tiles.append(blocking.load(builder, value, index, Span(0, 1, 1), col))
                 else:
                     tiles.append(
                         blocking.load(builder, value, index, row, Span(0, 1, 1) if kind is Role.COLUMN else col)

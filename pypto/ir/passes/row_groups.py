@@ -158,7 +158,7 @@ class RowGroup:
         def tile(value: Value, row: bool = False) -> Value:
             if id(value) not in tiles:
                 here = Span(0, 1, 1) if row else rows
-                tiles[id(value)] = blocking.load(builder, value, () if row else lead, here, self.span(value))
+                tiles[id(value)] = blocking.load(builder, value, lead, here, self.span(value))
             return tiles[id(value)]
 
         for op in self.ops:

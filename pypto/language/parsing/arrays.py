@@ -117,7 +117,7 @@ def _expanded(frame: Frame, name: str, a: Value, b: Value, node: ast.AST) -> Val
             other = (1, shape[-1])
         if _same(other, (*shape[:-1], 1)) and len(shape) > 1:
             axis = "row"
-        elif _same(_rows(other), (1, shape[-1])):
+        elif _same(_rows(other), (1, shape[-1])) or (len(other) > 2 and _same(other, (*shape[:-2], 1, shape[-1]))):
             axis = "col"
         else:
             continue
@@ -267,6 +267,8 @@ def _expansion(frame: Frame, name: str, bound: Bound) -> Value:
     else:
         wanted, what = (1, shape[-1]), "row"
         other = _rows(other)
+        if len(other) > 2:
+            wanted = (*shape[:-2], 1, shape[-1])
     if not _same(other, wanted):
         raise frame.error(
             f"{bound.label}: needs a {what} {_text(wanted)} beside {_text(shape)}, got {_text(other)}", bound.node

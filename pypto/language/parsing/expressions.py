@@ -386,7 +386,9 @@ def _builtin(frame: Frame, name: str, node: ast.Call) -> Model:
     args = [evaluate(frame, arg) for arg in node.args]
     if name == "len":
         return len(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else None
-    if args and all(is_number(arg) for arg in args):
+    # float("-inf") and the like.
+    text = name == "float" and len(args) == 1 and isinstance(args[0], str)
+    if args and (text or all(is_number(arg) for arg in args)):
         try:
             return _OF_NUMBERS[name](*args)
         except (ArithmeticError, TypeError, ValueError) as error:

@@ -130,3 +130,36 @@ def test_numbers_on_bits_and_powers(expression: str) -> None:
         got = {"a": np.ones((8, 64)), "n": n, "out": np.zeros((8, 64))}
         run(lowered(text), got)
         assert (got["out"] == eval(expression, {"n": n})).all()
+
+
+def test_rows_of_tensors_with_leading_dimensions() -> None:
+    text = (
+        "@entry\ndef main(a: pl.Tensor[[3, 20, 64], pl.FP32], out: pl.Out[pl.Tensor[[3, 20, 64], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        out[:] = pl.col_expand_mul(a - pl.col_min(a), pl.col_max(a)) + pl.row_max(a)\n    return out\n"
+    )
+    a = np.random.default_rng(2).integers(-9, 9, (3, 20, 64)) / 4.0
+    got = {"a": a, "out": np.zeros_like(a)}
+    run(lowered(text), got)
+    exact = (a - a.min(1, keepdims=True)) * a.max(1, keepdims=True) + a.max(2, keepdims=True)
+    np.testing.assert_array_equal(got["out"], exact)
+
+
+@pytest.mark.parametrize(
+    ("expression", "exact"),
+    [
+        ("float('-inf')", -np.inf),
+        ("float(max(3, 7) // 2)", 3.0),
+        ("abs(-2.5) + len([1, 2, 3])", 5.5),
+        ("float(int(2.9)) + round(1.6)", 4.0),
+    ],
+)
+def test_builtin_functions_of_known_numbers(expression: str, exact: float) -> None:
+    text = (
+        "@entry\ndef main(out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        f"        pl.store(pl.full([8, 8], pl.FP32, {expression}), [0, 0], out)\n    return out\n"
+    )
+    got = {"out": np.zeros((8, 8))}
+    run(lowered(text), got)
+    assert (got["out"] == exact).all()
