@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pypto.jit.function import JITFunction
     from pypto.runtime.config import RunConfig
+    from pypto.runtime.program import CompiledProgram
 
 _CALLS = 64
 
@@ -67,6 +68,7 @@ class _Call:
     config: RunConfig | None
     surroundings: _Surroundings
     watch: SourceWatch
+    program: CompiledProgram
     prepared: PreparedCall
     defaults: tuple[object, ...]
     disabled: bool
@@ -97,11 +99,11 @@ class RepeatedCalls:
             return self.UNKNOWN
         if call.defaults:
             args += call.defaults
-        frame = call.prepared.fill(args)
+        frame = call.prepared.fill(call.program, args)
         if frame is None:
             return self.UNKNOWN
         count_object_hit(disabled=call.disabled)
-        return call.prepared.run(frame, args)
+        return call.prepared.run(call.program, frame, args)
 
     def remember(
         self,
@@ -140,7 +142,8 @@ class RepeatedCalls:
         watch = SourceWatch.of(request.closure)
         if watch is None:
             return None
-        prepared = kernel.load().prepare(values, config)
+        program = kernel.load()
+        prepared = program.prepare(values, config)
         environment = _environment()
         if prepared is None or not isinstance(environment, dict):
             return None
@@ -153,4 +156,4 @@ class RepeatedCalls:
         except Exception:
             return None  # the request of a moment ago passed: something changed, and the next one says what
         disabled = not request.policy.enabled
-        return _Call(config, surroundings, watch, prepared, tuple(values[len(args) :]), disabled)
+        return _Call(config, surroundings, watch, program, prepared, tuple(values[len(args) :]), disabled)

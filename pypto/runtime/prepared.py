@@ -16,7 +16,7 @@ import numpy as np
 
 from pypto.runtime import abi
 from pypto.runtime.arguments import BoundArguments, scalar_bits
-from pypto.runtime.kernel_config import Parameter
+from pypto.runtime.kernel_config import KernelConfig, Parameter
 
 if TYPE_CHECKING:
     from pypto.runtime.program import CompiledProgram
@@ -67,36 +67,35 @@ class Frame:
         self.result = ctypes.byref(self.outcome)
         self.tensors: list[tuple[int, int, ctypes.c_void_p]] = []
         self.scalars: list[tuple[int, Callable[[Any], Any], Any]] = []
-        for index, param in enumerate(prepared.program.config.params):
+        for index, param in enumerate(prepared.params):
             start = index * ctypes.sizeof(abi.Argument)
             if param.kind == "tensor":
                 flags = _C_CONTIGUOUS | _ALIGNED | (0 if param.direction == "in" else _WRITEABLE)
                 place = ctypes.c_void_p.from_buffer(memory, start + abi.Argument.data.offset)
                 self.tensors.append((index, flags, place))
             else:
-                convert, stored = _conversion(prepared.program.config.entry, param)
+                convert, stored = _conversion(prepared.entry, param)
                 number = stored.from_buffer(memory, start + abi.Argument.scalar.offset)
                 self.scalars.append((index, convert, number))
 
 
 class PreparedCall:
-    """Runs a program with arguments of the same facts. Safe to use from several threads.
+    """Runs a program with arguments of the same facts. Safe to use from several threads; keeps no code loaded.
 
     Attributes:
-        program: what is run.
+        entry, params: what is called.
         layout: structures for the C interface, complete but for addresses and numbers.
         threads, ring: as `pypto.runtime.abi.Orchestration.run` takes them.
     """
 
-    def __init__(self, program: CompiledProgram, bound: BoundArguments, threads: int, ring: abi.Ring | None) -> None:
-        self.program = program
+    def __init__(self, config: KernelConfig, bound: BoundArguments, threads: int, ring: abi.Ring | None) -> None:
+        self.entry, self.params = config.entry, config.params
         self.layout = bound.c_arguments
         self.threads = threads
         self.ring = ring
         self._frames: list[Frame] = []
-        self._returns = program.config.returns
         sizes = [array.nbytes for array in bound.arrays if array is not None]
-        written = [param.direction != "in" for param in program.config.params if param.kind == "tensor"]
+        written = [param.direction != "in" for param in config.params if param.kind == "tensor"]
         # Every two tensors of which one is written, by their place among the tensors, with their sizes.
         self._apart = tuple(
             (one, sizes[one], other, sizes[other])
@@ -105,8 +104,11 @@ class PreparedCall:
             if written[one] or written[other]
         )
 
-    def fill(self, values: Sequence[Any]) -> Frame | None:
+    def fill(self, program: CompiledProgram, values: Sequence[Any]) -> Frame | None:
         """A frame with these arguments, whose facts are the prepared ones; ``None`` if they need a closer look.
+
+        Args:
+            program: the one that the call was prepared for.
 
         Raises:
             RuntimeError: the program was released.
@@ -114,15 +116,14 @@ class PreparedCall:
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(self, self.program.loaded())
+            frame = Frame(self, program.loaded())
         if self._fits(frame, values):
             return frame
         self._frames.append(frame)
         return None
 
-    def run(self, frame: Frame, values: Sequence[object]) -> object:
+    def run(self, program: CompiledProgram, frame: Frame, values: Sequence[object]) -> object:
         """Run with the arguments that the frame was filled with; result and errors as those of the program's call."""
-        program = self.program
         # Held while it runs, since another thread may release it.
         orchestration = program.loaded()
         if orchestration.call(frame.request, frame.result) != abi.OK:
@@ -156,9 +157,8 @@ class _Declined(Exception):
     """A number that needs a closer look."""
 
 
-def can_prepare(program: CompiledProgram, values: Sequence[object]) -> bool:
+def can_prepare(params: Sequence[Parameter], values: Sequence[object]) -> bool:
     """Whether calls with arguments like these can be prepared: arrays where tensors are wanted."""
-    params = program.config.params
     return all(type(v) is _ndarray for v, p in zip(values, params, strict=False) if p.kind == "tensor")
 
 

@@ -98,9 +98,9 @@ class CompiledProgram:
 
         name = facts(args)
         if config is None and (prepared := self._prepared.get(name)) is not None:
-            frame = prepared.fill(args)
+            frame = prepared.fill(self, args)
             if frame is not None:
-                return prepared.run(frame, args)
+                return prepared.run(self, frame, args)
         settings = self._settings(config)
         runs = self.loaded()
         result = self._call(self._traced(runs, settings) if settings.wants_run_diagnostics else runs, args, settings)
@@ -163,10 +163,10 @@ class CompiledProgram:
         from pypto.runtime.prepared import PreparedCall, can_prepare
 
         settings = self._settings(config)
-        if settings.sim_checks or settings.wants_run_diagnostics or not can_prepare(self, args):
+        if settings.sim_checks or settings.wants_run_diagnostics or not can_prepare(self.config.params, args):
             return None
         bound = bind(self.config.entry, self.config.params, args)
-        return PreparedCall(self, bound, settings.aicpu_thread_num or 0, ring_of(self.config, settings))
+        return PreparedCall(self.config, bound, settings.aicpu_thread_num or 0, ring_of(self.config, settings))
 
     def release(self) -> None:
         """Unload the binaries, once the calls in progress have ended. Later calls are a ``RuntimeError``."""

@@ -163,13 +163,13 @@ def test_numbers_are_stored_as_in_an_unprepared_call(ready_files: Callable[..., 
         for value in TAKEN[dtype]:
             values = [*usual[:index], value, *usual[index + 1 :]]
             bound = bind("scalars", program.config.params, values)
-            frame = prepared.fill(values)
+            frame = prepared.fill(program, values)
             if frame is None:
                 assert value != value or value in (float("inf"), float("-inf"))
                 continue
             assert frame.memory[index].scalar == bound.c_arguments[index].scalar, (dtype, value)
         for value in REFUSED[dtype]:
-            assert prepared.fill([*usual[:index], value, *usual[index + 1 :]]) is None or type(value) is bool
+            assert prepared.fill(program, [*usual[:index], value, *usual[index + 1 :]]) is None or type(value) is bool
             with pytest.raises((TypeError, ValueError)):
                 program(*usual[:index], value, *usual[index + 1 :])
 
@@ -197,9 +197,9 @@ def test_what_is_prepared(scenarios: CompiledProgram) -> None:
     made = scenarios.prepare(args, RunConfig(aicpu_thread_num=2))
     assert isinstance(made, PreparedCall)
     assert made.threads == 2
-    frame = made.fill(args)
+    frame = made.fill(scenarios, args)
     assert frame is not None
-    assert made.run(frame, args) is args[3]
+    assert made.run(scenarios, frame, args) is args[3]
     assert scenarios.prepare(args, RunConfig(sim_checks=True)) is None
 
     class Array(np.ndarray):
@@ -234,4 +234,4 @@ def test_a_released_program_is_not_called(ready_scenarios: Callable[[], Compiled
         program(*arguments())
     assert prepared is not None
     with pytest.raises(RuntimeError, match="was released; load it again"):
-        prepared.fill(arguments())
+        prepared.fill(program, arguments())
