@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pypto.build.layout import new_directory, read_chips, read_config, write_file
 from pypto.build.parallel import run_all
 from pypto.build.profile import active, stage
+from pypto.build.ptoas_prints import sections
 
 if TYPE_CHECKING:
     from pypto.toolchain.host import Tools
@@ -62,7 +63,6 @@ def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools, sim
     with private_root(toolchain) as root:
         (root.work / "kernel.pto").write_bytes(pto)
         command = ptoas_command(toolchain, "w/kernel.pto", "w/kernel.cpp")
-        # ptoas prints none of its passes; the one that can be left out shows its work so.
         plain = replace(command, argv=tuple(part for part in command.argv if part != INSERT_SYNC))
         with stage("ptoas", kernel["name"]):
             try:
@@ -75,17 +75,17 @@ def assemble_kernel(pto: bytes, kernel: Mapping[str, Any], toolchain: Tools, sim
                 except ToolError:
                     raise error from None
         text = (root.work / "kernel.cpp").read_text(encoding="utf-8")
-        profile = active()
-        if profile is None or profile.ptoas_dumps is None:
-            return repair(text, kernel["repairs"]).encode("utf-8")
-        dumps = profile.ptoas_dumps / kernel["name"]
-        dumps.mkdir(parents=True, exist_ok=True)
-        (dumps / "00_input.pto").write_bytes(pto)
-        (dumps / "02_synchronised.cpp").write_text(text, encoding="utf-8")
-        if said:
-            (dumps / "messages.txt").write_text(said, encoding="utf-8")
-        root.run(plain, f"assemble {kernel['name']} without synchronisation")
-        shutil.copyfile(root.work / "kernel.cpp", dumps / "01_translated.cpp")
     repaired = repair(text, kernel["repairs"])
-    (dumps / "03_repaired.cpp").write_text(repaired, encoding="utf-8")
+    profile = active()
+    if profile is not None and profile.ptoas_dumps is not None:
+        parts = [("input.pto", pto.decode()), *sections(said), ("printed.cpp", text), ("repaired.cpp", repaired)]
+        _keep(profile.ptoas_dumps / kernel["name"], parts)
     return repaired.encode("utf-8")
+
+
+def _keep(folder: Path, parts: Sequence[tuple[str, str]]) -> None:
+    """Write the parts, numbered, in place of an earlier compilation's."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for number, (name, text) in enumerate(parts):
+        (folder / f"{number:02}_{name}").write_text(text, encoding="utf-8")

@@ -49,7 +49,7 @@ def compile_program(
     from pypto.build.complete import complete
     from pypto.build.output import make_output, replace_generated
     from pypto.build.profile import CompileProfile, profiling
-    from pypto.build.report.writing import PTOAS_DUMPS, write_report
+    from pypto.build.report.writing import PTOAS_DUMPS, clear_reports, write_report
     from pypto.runtime.prebuilt import load_directory
     from pypto.toolchain import in_force
 
@@ -65,6 +65,7 @@ def compile_program(
         directory = Path(tempfile.mkdtemp(prefix=f"{program.entry}-", dir=parent))
     else:
         directory = make_output(Path(output_dir))
+        clear_reports(directory)
     dumps = directory / PTOAS_DUMPS if config is not None and config.dump_ptoas_passes else None
     profile = CompileProfile(ptoas_dumps=dumps)
     dumped = dump_passes or (config is not None and config.dump_passes)

@@ -215,8 +215,7 @@ def _difference(name: str, expected: Any, got: Any, allowed: float) -> Differenc
     with np.errstate(invalid="ignore"):
         apart = np.where((expected == got) | (np.isnan(expected) & np.isnan(got)), 0.0, np.abs(expected - got))
     apart = np.where(np.isnan(apart), np.inf, apart)
-    place = np.unravel_index(int(apart.argmax()), apart.shape)
-    absolute = float(apart[place])
+    where = tuple(int(index) for index in np.unravel_index(int(np.argmax(apart)), apart.shape))
+    absolute = float(apart[where])
     scale = float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)) or 1.0
-    where = tuple(int(index) for index in place)
-    return Difference(name, absolute, absolute / scale, allowed, where, float(expected[place]), float(got[place]))
+    return Difference(name, absolute, absolute / scale, allowed, where, float(expected[where]), float(got[where]))

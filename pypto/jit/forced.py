@@ -15,7 +15,7 @@ from pypto.build.generate import pack_sources
 from pypto.build.output import make_output, replace_generated
 from pypto.build.profile import CompileProfile, profiling
 from pypto.build.report.passes import PassRecorder
-from pypto.build.report.writing import PTOAS_DUMPS, write_report
+from pypto.build.report.writing import PTOAS_DUMPS, clear_reports, write_report
 from pypto.ir.nodes import Program
 from pypto.jit import building
 from pypto.jit.private import private_parent
@@ -47,6 +47,7 @@ class _Forced:
             self.directory = make_output(Path(config.save_kernels_dir))
         else:
             self.directory = building.new_private_directory(self.parent, request.function.name)
+        clear_reports(self.directory)
         self.profile = CompileProfile(ptoas_dumps=self.directory / PTOAS_DUMPS if config.dump_ptoas_passes else None)
 
     def compile(self) -> CompiledKernel:

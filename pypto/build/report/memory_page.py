@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from pypto.runtime.diagnostics.pages import page, table
+from pypto.runtime.diagnostics.pages import Html, page, table
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 760, 240, 90, 14
 _COLOURS = ("#a9d3f5", "#f6c89f", "#b9e3b4", "#e6b8e0", "#f3e08f", "#b8c4f0", "#f2b3b3", "#a8e0dc")
@@ -15,6 +15,9 @@ svg { display: block; margin: 6px 0 2px; }
 svg text { font: 11px system-ui, "DejaVu Sans", sans-serif; }
 rect.tile { stroke: #4a5462; stroke-width: 0.6; }
 rect.tile:hover { stroke-width: 2; }
+.bar { position: relative; width: 300px; height: 12px; margin-top: 4px; }
+.bar { background: #f4f6f8; border: 1px solid #d5dae1; }
+.bar div { position: absolute; top: 0; height: 100%; background: #6fa8dc; }
 """
 
 
@@ -33,6 +36,8 @@ def memory_page(report: Mapping[str, Any]) -> str:
         if not kernel["memories"]:
             body.append('<p class="quiet">No tiles.</p>')
         body += [_memory(kernel, memory) for memory in kernel["memories"]]
+        if kernel.get("placed"):
+            body.append(_placed(kernel["placed"], {m["memory"]: m["limit"] for m in kernel["memories"]}))
     return page(f"On-chip memory of {report['entry']}", "\n".join(body), style=_STYLE)
 
 
@@ -85,10 +90,7 @@ def _memory(kernel: Mapping[str, Any], memory: Mapping[str, Any]) -> str:
         if height > 11 and width > 7 * len(name):
             parts.append(f'<text x="{x + 4:.1f}" y="{y + height / 2 + 4:.1f}" pointer-events="none">{name}</text>')
     parts.append("</svg>")
-    placed = "Addresses as planned." if all("offset" in b for b in buffers) else "ptoas chooses the addresses."
-    caption = (
-        f"{memory['memory']}: {_size(memory['peak'])} of {_size(memory['limit'])} at most ({_used(memory)}). {placed}"
-    )
+    caption = f"{memory['memory']}: {_size(memory['peak'])} of {_size(memory['limit'])} at most ({_used(memory)})"
     rows = [
         [b["name"], "×".join(map(str, b["shape"])), b["dtype"], b["bytes"], b["first"], b["last"], _place(b)]
         for b in buffers
@@ -97,13 +99,25 @@ def _memory(kernel: Mapping[str, Any], memory: Mapping[str, Any]) -> str:
     return "\n".join([*parts, table(columns, rows, caption=caption)])
 
 
+def _placed(placed: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -> str:
+    """Every tile at the address that ptoas gave it; tiles below each other share that memory in turn."""
+    rows: list[list[object]] = []
+    for tile in placed:
+        end = tile["address"] + tile["bytes"]
+        limit = max(limits.get(tile["memory"], end), end, 1)
+        left, width = 100 * tile["address"] / limit, max(100 * tile["bytes"] / limit, 0.3)
+        bar = Html(f'<div class="bar"><div style="left:{left:.2f}%;width:{width:.2f}%"></div></div>')
+        shape = "×".join(map(str, tile["shape"]))
+        rows.append([tile["memory"], tile["dtype"], shape, tile["address"], tile["bytes"], bar])
+    rows.sort(key=lambda row: str(row[0]))
+    columns = ("Memory", "Type", "Shape", "Address", "Bytes", "Place in the memory")
+    return table(columns, rows, caption="Addresses in the code that ptoas made")
+
+
 def _offsets(buffers: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Where each tile is drawn: at its planned address, or at the lowest place that is free while it lives."""
+    """Where each tile is drawn: at the lowest place that is free while it lives."""
     offsets: list[int] = []
     for at, buffer in enumerate(buffers):
-        if "offset" in buffer:
-            offsets.append(buffer["offset"])
-            continue
         meets = sorted(
             (offsets[other], offsets[other] + buffers[other]["bytes"])
             for other in range(at)

@@ -12,7 +12,8 @@ from pypto.ir.nodes import Program
 from pypto.ir.python_text import python_text
 
 PASSES_FOLDER = "passes_dump"
-_OURS = re.compile(r"\d{2,}_after_\w+\.py")
+OWN_DUMP = re.compile(r"\d{2,}_after_\w+\.py")
+"""Names of the files below it."""
 
 
 class PassRecorder:
@@ -23,14 +24,10 @@ class PassRecorder:
     """
 
     def __init__(self, profile: CompileProfile, directory: Path | None) -> None:
-        """Measure into ``profile``; write below ``directory`` if there is one, in place of an earlier compilation's."""
+        """Measure into ``profile``; write below ``directory`` if there is one."""
         self.names: list[str] = []
         self._profile = profile
         self._directory = directory
-        if directory is not None:
-            for old in (directory / PASSES_FOLDER).glob("*.py"):
-                if _OURS.fullmatch(old.name):
-                    old.unlink()
         self._began = time.perf_counter()
 
     def __call__(self, name: str, program: Program) -> None:

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from pypto.build.errors import BuildError
 from pypto.build.layout import BINARY_MANIFEST, chips_of, read_config, write_file
 from pypto.build.profile import CompileProfile
 from pypto.build.report.memory_page import memory_page
-from pypto.build.report.passes import PASSES_FOLDER
+from pypto.build.report.passes import OWN_DUMP, PASSES_FOLDER
+from pypto.build.report.placement import placements
 from pypto.codegen.memory_report import memory_report
 from pypto.ir.nodes import Program
 from pypto.runtime.diagnostics.pages import Html, link, page, table
 
 REPORT_FOLDER = "report"
 PTOAS_DUMPS = "ptoas_dump"
+
+
+def clear_reports(directory: Path) -> None:
+    """Remove what an earlier compilation into the directory left for people, so that what is there is of the next one.
+
+    Raises:
+        BuildError: the directory cannot be written.
+    """
+    try:
+        for path in (directory / PASSES_FOLDER).glob("*.py"):
+            if OWN_DUMP.fullmatch(path.name):
+                path.unlink()
+        for path in (directory / REPORT_FOLDER).glob("compile.json"):
+            path.unlink()
+        if (directory / PTOAS_DUMPS).is_dir():
+            shutil.rmtree(directory / PTOAS_DUMPS)
+    except OSError as error:
+        raise BuildError(f"output directory {directory} cannot be written: {error}") from None
 
 
 def write_report(directory: Path, program: Program, profile: CompileProfile | None) -> None:
@@ -42,6 +63,7 @@ def write_report(directory: Path, program: Program, profile: CompileProfile | No
     memory = None
     if not chips:
         memory = memory_report(program, config["backend_type"])
+        _add_placements(directory, config, memory)
         write("memory.json", json.dumps(memory, indent=1) + "\n")
         write("memory.html", memory_page(memory))
     times = None
@@ -49,6 +71,15 @@ def write_report(directory: Path, program: Program, profile: CompileProfile | No
         times = profile.record()
         write("compile.json", json.dumps(times, indent=1) + "\n")
     write("index.html", _index(directory, config, memory, times))
+
+
+def _add_placements(directory: Path, config: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
+    """Tell the addresses of tiles where ptoas has chosen them."""
+    codes = {kernel["name"]: directory / kernel["cpp"] for kernel in config["kernels"] if "cpp" in kernel}
+    for kernel in memory["kernels"]:
+        code = codes.get(kernel["kernel"])
+        if code is not None and code.is_file():
+            kernel["placed"] = placements(code.read_text(encoding="utf-8"))
 
 
 def _index(

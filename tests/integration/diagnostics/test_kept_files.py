@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import diagnosed_kernels as kernels
@@ -57,10 +58,34 @@ def test_ptoas_step_by_step(kept: Kept) -> None:
     for name in ("scale", "square", "join"):
         folder = kept.folder / "ptoas_dump" / name
         assert (folder / "00_input.pto").read_bytes() == (kept.folder / f"ptoas/{name}.pto").read_bytes()
-        assert (folder / "03_repaired.cpp").read_bytes() == (kept.folder / f"ptoas/{name}.cpp").read_bytes()
-        translated, synchronised = ((folder / f).read_text() for f in ("01_translated.cpp", "02_synchronised.cpp"))
-        assert "set_flag" not in translated
-        assert "set_flag" in synchronised
+        names = [path.name for path in sorted(folder.iterdir())]
+        assert [each.partition("_")[0] for each in names] == [f"{number:02}" for number in range(len(names))]
+        assert [each.partition("_")[2] for each in names[:5]] == [
+            "input.pto", "read.mlir", "before_InferMemScope.mlir", "after_InferMemScope.mlir", "after_PlanMem.mlir",
+        ]  # fmt: skip
+        assert names[-1].endswith("_repaired.cpp")
+        assert (folder / names[-1]).read_bytes() == (kept.folder / f"ptoas/{name}.cpp").read_bytes()
+        unplaced, planned = ((folder / f).read_text() for f in names[3:5])
+        assert "memref.alloc" in unplaced and "pto.pointer_cast" not in unplaced
+        assert "pto.pointer_cast" in planned
+        (final,) = (each for each in names if each.endswith("InsertSync_FinalResult.txt"))
+        assert "pto.set_flag" in (folder / final).read_text()
+
+
+def test_the_addresses_that_tiles_have(kept: Kept) -> None:
+    report = json.loads((kept.folder / "report/memory.json").read_text())
+    size = kernels.R * kernels.C * 4
+    for kernel in report["kernels"]:
+        code = (kept.folder / f"ptoas/{kernel['kernel']}.cpp").read_text()
+        assert len(kernel["placed"]) == code.count("TASSIGN(") > 0
+        (memory,) = kernel["memories"]
+        for tile in kernel["placed"]:
+            assert (tile["memory"], tile["dtype"], tile["shape"]) == ("Vec", "float", [kernels.R, kernels.C])
+            assert tile["bytes"] == size
+            assert 0 <= tile["address"] <= memory["limit"] - size
+    joined = report["kernels"][2]["placed"]
+    # What is added lies at two places.
+    assert len({tile["address"] for tile in joined}) >= 2
 
 
 def test_the_time_of_each_stage(kept: Kept) -> None:
@@ -73,7 +98,7 @@ def test_the_time_of_each_stage(kept: Kept) -> None:
     assert set(times["sums_ms"]) == {"pass", "codegen", "ptoas", "c++"}
 
 
-def test_only_what_changed_is_built_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changed_is_built_again(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pypto.build import complete as module
 
     asked: list[str] = []
@@ -84,12 +109,18 @@ def test_only_what_changed_is_built_again(kept: Kept, monkeypatch: pytest.Monkey
         return real(config, paths, *rest, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "compile_binaries", noted)
-    config = RunConfig(save_kernels=True, save_kernels_dir=kept.folder)
-    mark = json.loads((kept.folder / "binary_context.json").read_text())
+    folder = tmp_path / "out"
+    shutil.copytree(kept.folder, folder)
+    config = RunConfig(save_kernels=True, save_kernels_dir=folder)
+    mark = json.loads((folder / "binary_context.json").read_text())
     assert mark["schema"] == 2
     kernels.joined.compile(config=config).ensure_ready()
     assert asked == []
-    (kept.folder / "prebuilt/kernels/square.so").write_bytes(b"changed")
+    # What an earlier compilation left for people is not of this one.
+    assert not (folder / "ptoas_dump").exists()
+    assert not (folder / "report/compile.json").exists()
+    assert list((folder / "passes_dump").iterdir()) == []
+    (folder / "prebuilt/kernels/square.so").write_bytes(b"changed")
     again = kernels.joined.compile(config=config)
     again.ensure_ready()
     assert asked == ["prebuilt/kernels/square.so"]
@@ -137,8 +168,9 @@ def test_dia_9_a_run_of_a_stored_kernel_writes_nothing_into_the_store(
         np.testing.assert_array_equal(out, x * 4)
 
 
-def test_the_precision_of_the_compiled_kernel(kept: Kept) -> None:
-    report = check_precision(kernels.joined, config=RunConfig(save_kernels=True, save_kernels_dir=kept.folder))
+def test_the_precision_of_the_compiled_kernel(kept: Kept, tmp_path: Path) -> None:
+    shutil.copytree(kept.folder, tmp_path / "out")
+    report = check_precision(kernels.joined, config=RunConfig(save_kernels=True, save_kernels_dir=tmp_path / "out"))
     assert report.ok, str(report)
     (difference,) = report.checks[-1].differences
     assert report.checks[-1].name == KERNEL

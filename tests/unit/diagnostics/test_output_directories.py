@@ -11,7 +11,9 @@ import pytest
 
 from pypto.build.errors import BuildError
 from pypto.build.profile import CompileProfile, active, profiling, stage
+from pypto.build.ptoas_prints import sections
 from pypto.build.report.memory_page import _offsets, memory_page
+from pypto.build.report.placement import placements
 from pypto.codegen.memory_report import memory_report
 from pypto.ir.passes import pipeline
 from pypto.language.errors import CompileError
@@ -138,13 +140,41 @@ def test_tiles_that_live_at_the_same_time_are_drawn_apart() -> None:
     assert page.count('class="tile"') == tiles > 0
 
 
-def test_planned_addresses_are_drawn_as_planned() -> None:
-    report = memory_report(kernels.narrow.lower(), "Ascend910B")
-    buffers = report["kernels"][0]["memories"][0]["buffers"]
-    for number, buffer in enumerate(buffers):
-        buffer["offset"] = 8192 * (len(buffers) - number)
-    assert _offsets(buffers) == [buffer["offset"] for buffer in buffers]
-    assert "Addresses as planned." in memory_page(report)
+def test_addresses_are_read_from_the_code() -> None:
+    code = """
+  int64_t v1 = 8192;
+  unsigned v2 = 0;
+  Tile<TileType::Vec, float, 16, 64, BLayout::RowMajor, 16, 64, SLayout::NoneBox, 512, PadValue::Null> v3;
+  TASSIGN(v3, v1);
+  Tile<TileType::Mat, bfloat16_t, 32, 64, BLayout::ColMajor, -1, 64, SLayout::RowMajor, 512, PadValue::Null> v4(v9);
+  TASSIGN(v4, v2);
+  Tile<TileType::Vec, int8_t, 1, 64, BLayout::RowMajor, 1, 64, SLayout::NoneBox, 512, PadValue::Null> v5;
+  TASSIGN(v5, v77);
+"""
+    assert placements(code) == [
+        {"memory": "Vec", "dtype": "float", "shape": [16, 64], "address": 8192, "bytes": 4096},
+        {"memory": "Mat", "dtype": "bfloat16_t", "shape": [32, 64], "address": 0, "bytes": 4096},
+    ]
+
+
+def test_what_ptoas_prints_is_taken_apart() -> None:
+    module = "module {\n  x\n}\n"
+    text = (
+        f"{module}Hello PTO Infer Mem Scope!\n{module}end PTO plan Mem!\n{module}\n"
+        "// === [PTOInsertSync] Start === //\nnote\n\n// === [PTOInsertSync Debug] After Analysis === //\nNode 0\n"
+    )
+    found = sections(text)
+    assert [name for name, _ in found] == [
+        "read.mlir",
+        "before_InferMemScope.mlir",
+        "after_PlanMem.mlir",
+        "InsertSync_Start.txt",
+        "InsertSync_AfterAnalysis.txt",
+    ]
+    assert [body for name, body in found if name.endswith(".mlir")] == [module] * 3
+    assert found[3][1] == "// === [PTOInsertSync] Start === //\nnote\n\n"
+    assert sections("warning: x\n") == [("notes.txt", "warning: x\n")]
+    assert sections("") == []
 
 
 def test_a_profile_costs_nothing_when_nobody_asked() -> None:
