@@ -91,7 +91,8 @@ class SealedKernel:
         if len(taking) == 1:
             return taking[0]
         problem = "no specialization takes" if not taking else f"{len(taking)} specializations take"
-        raise NoMatchingSpecialization("\n".join([f"{self.name}(): {problem} these arguments:", *lines]))
+        advice = [f"call one of them by its key: bundle.load({self.name!r}).programs[KEY](...)"] if taking else []
+        raise NoMatchingSpecialization("\n".join([f"{self.name}(): {problem} these arguments:", *lines, *advice]))
 
 
 def _load(entry: BundleEntry) -> Program:

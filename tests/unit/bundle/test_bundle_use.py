@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from artifact_samples import sample_environment
+from bundle_samples import seal_input
 
-from pypto.bundle import BundleDamaged, NoMatchingSpecialization, import_bundle
+from pypto.bundle import BundleDamaged, NoMatchingSpecialization, import_bundle, write_bundle
 from pypto.bundle.cli import main
 from pypto.runtime import prebuilt
 from pypto.runtime.kernel_config import KernelConfig
@@ -67,6 +69,24 @@ def test_no_specialization_takes_the_arguments(bundle_path: Path, loads: list[Fa
     assert "add(x: FP32[32,8], y: FP32[32,8], n: INT32)" in text
     assert "'x'" in text
     assert not any(program.calls for program in loads)
+
+
+def test_several_specializations_take_the_arguments(tmp_path: Path, loads: list[FakeProgram]) -> None:
+    """A fixed size and any size: nothing is guessed, and the caller can choose."""
+    inputs = [seal_input(tmp_path / letter, "add", letter, size) for letter, size in (("1", "S"), ("2", 64))]
+    write_bundle(tmp_path / "bundle", sample_environment(), inputs)
+    bundle = import_bundle(tmp_path / "bundle")
+    add = bundle.load("add")
+    assert add(*arguments(32)) == b"\x7fELF add S"
+    with pytest.raises(NoMatchingSpecialization) as caught:
+        add(*arguments(64))
+    text = str(caught.value)
+    assert text.startswith("add(): 2 specializations take these arguments:\n")
+    assert all(f"takes them (key {entry.key.digest})" in text for entry in bundle.entries)
+    assert text.endswith("call one of them by its key: bundle.load('add').programs[KEY](...)")
+    fixed = next(entry for entry in bundle.entries if "FP32[64,8]" in entry.description.signature)
+    assert add.programs[fixed.key.digest](*arguments(64)) == b"\x7fELF add 64"  # type: ignore[attr-defined]
+    assert sum(len(program.calls) for program in loads) == 2
 
 
 def test_a_single_specialization_says_itself_what_is_wrong(bundle_path: Path, loads: list[FakeProgram]) -> None:
