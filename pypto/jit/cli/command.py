@@ -50,8 +50,8 @@ A warmup file is JSON; its paths are relative to its own folder:
 
 cache       the fields of pypto.CacheConfig; without it, the environment decides
 kernel      a @pl.jit function of the module, by its name there
-run_config  platform, or backend_type and execution_mode; runtime, strategy, memory_planner, dump_passes, dump_ptoas_passes,
-            save_kernels, save_kernels_dir, distributed_config; enumerations by the names of their members
+run_config  platform, or backend_type and execution_mode; runtime, strategy, memory_planner, dump_passes,
+            dump_ptoas_passes, save_kernels, save_kernels_dir, distributed_config; enumerations by their names
 tensors     shape and dtype (FP16 BF16 FP32 INT8 INT16 INT32 INT64 BOOL) of parameters whose annotation lacks them
 scalars     values of scalar parameters: needed with tensors, since arguments are bound by position; any value will do
 """
