@@ -134,8 +134,8 @@ def _expanded(frame: Frame, name: str, a: Value, b: Value, node: ast.AST) -> Val
 def _repeated(frame: Frame, column: Value, shape: Dims, node: ast.AST) -> Value:
     """A column in each column of a tensor of a shape that no operand has."""
     dtype = column.type.dtype if isinstance(column.type, TensorType) else FP32
-    zero = frame.scalar(False if dtype == BOOL else 0, dtype, node, "a number")
-    return apply(frame, "row_expand", [apply(frame, "full", [zero], shape, dtype, node), column], shape, dtype, node)
+    target = apply(frame, "full", [frame.zero(dtype, node)], shape, dtype, node)
+    return apply(frame, "row_expand", [target, column], shape, dtype, node)
 
 
 def _scalar(frame: Frame, model: Model, tensor: Value, node: ast.AST) -> Value:

@@ -170,8 +170,7 @@ def _repeated(frame: Frame, column: Value, shape: tuple[int, int], beside: TileT
     """A column in each column of a tile of a shape that no operand has."""
     type = tile_type(column)
     wanted = TileType(shape, type.dtype, MemorySpace.Vec, (type.valid[0], beside.valid[1]))
-    zero = frame.scalar(False if type.dtype == BOOL else 0, type.dtype, node, "a number")
-    target = frame.op("tile.full", [zero], node, (wanted,)).result
+    target = frame.op("tile.full", [frame.zero(type.dtype, node)], node, (wanted,)).result
     return frame.op("tile.row_expand", [target, column], node).result
 
 

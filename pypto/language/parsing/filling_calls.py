@@ -83,8 +83,7 @@ def _concat(frame: Frame, bound: Bound) -> Model:
     end = frame.op("arith.add", [start, frame.index(second.valid[1], bound.node, "a length")], bound.node).result
     lengths = [v for v in (first.valid[1], second.valid[1]) if isinstance(v, int)]
     columns: Valid = sum(lengths) if len(lengths) == 2 else simplified(end)
-    zero, none = frame.index(0, bound.node, "an offset"), 0.0 if first.dtype.is_float else 0
-    value = frame.scalar(none, first.dtype, bound.node, "a filling")
+    zero, value = frame.index(0, bound.node, "an offset"), frame.zero(first.dtype, bound.node)
     wanted = TileType(shape, first.dtype, MemorySpace.Vec, (first.valid[0], columns))
     made = frame.op("tile.full", [value], bound.node, (wanted,)).result
     made = frame.op("tile.assemble", [made, left, zero, zero], bound.node).result

@@ -142,6 +142,11 @@ class Frame:
                 raise self.error(f"{what} must be {dtype}, but is {given}; use pl.cast", node)
         raise self.error(f"{what} must be a scalar of {dtype}, not {describe(model)}", node)
 
+    def zero(self, dtype: DType, node: ast.AST) -> Value:
+        """Zero as an element of a dtype."""
+        number = False if dtype == BOOL else 0.0 if dtype.is_float else 0
+        return self.scalar(number, dtype, node, "zero")
+
     def check_range(self, number: int | float, dtype: DType, node: ast.AST) -> None:
         """A constant must fit into its dtype."""
         if dtype.is_float or dtype == BOOL:

@@ -154,7 +154,7 @@ def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
             type = tile_type(source)
             shape = (type.shape[0], type.shape[1] * chosen(pattern))
             wanted = TileType(shape, type.dtype, MemorySpace.Vec, (type.valid[0], shape[1]))
-            zero = frame.scalar(0.0 if type.dtype.is_float else 0, type.dtype, bound.node, "a filling")
+            zero = frame.zero(type.dtype, bound.node)
             target = frame.op("tile.full", [zero], bound.node, (wanted,)).result
         return frame.op("tile.scatter_mask", [target, source], bound.node, (), pattern=pattern).result
     if bound["index"] is None or bound["src"] is None:
