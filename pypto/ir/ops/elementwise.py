@@ -22,13 +22,13 @@ from pypto.ir.ops.vector import (
     vec,
     vector_op,
 )
-from pypto.ir.types import BF16, FP16, FP32, INT8, INT32, DType, TileType, Type, Valid
+from pypto.ir.types import BF16, FP16, FP32, INT8, INT16, INT32, DType, TileType, Type, Valid
 
 # What ptoas and the headers of the PTO-ISA take, as measured; everything else is a template of ours.
 _REAL = (FP32, FP16)
 _REAL_BF16 = (FP32, FP16, BF16)
 _COMMON = (FP32, FP16, INT32, INT8)
-_ADDED = (FP32, FP16, BF16, INT32, INT8)
+_ADDED = (FP32, FP16, BF16, INT32, INT16, INT8)
 
 _CONVERTED: dict[DType, tuple[DType, ...]] = {
     FP32: (FP32, FP16, BF16, INT32, INT8),
