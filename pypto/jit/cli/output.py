@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, TextIO
 
 
 def print_json(document: Any) -> None:
@@ -16,7 +17,7 @@ def print_json(document: Any) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on standard output: drawn by rich on a terminal, aligned plain text otherwise."""
-    if sys.stdout.isatty():
+    if _drawn_by_rich(sys.stdout):
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
@@ -29,6 +30,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
     for row in [columns, *rows]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _drawn_by_rich(stream: TextIO) -> bool:
+    # A checkout may be used where nothing is installed: then plain text has to do.
+    return stream.isatty() and find_spec("rich") is not None
 
 
 class Progress:
@@ -44,7 +50,7 @@ class Progress:
         """One of the steps: a spinner while it runs on a terminal, one line otherwise."""
         self._number += 1
         text = f"[{self._number}/{self._total}] {what}"
-        if not sys.stderr.isatty():
+        if not _drawn_by_rich(sys.stderr):
             if self._lines:
                 print(text, file=sys.stderr, flush=True)
             yield

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import pypto
 from pypto.__main__ import main as overview
 from pypto.build.errors import BuildError
+from pypto.jit.cli import output
 from pypto.jit.cli.command import main
 
 Run = Callable[..., Any]
@@ -123,6 +125,22 @@ def test_cli_54_the_table(run: Run, config: Path, builds: Any, capsys: pytest.Ca
     assert lines[0] == ["KERNEL", "RESULT", "HOW", "TIME", "REASON"]
     assert [line[:3] for line in lines[1:]] == [["annotated", "shared", "built"], ["open_shape", "shared", "built"]]
     assert captured.err.splitlines() == ["[1/2] annotated for Ascend910B, sim", "[2/2] open_shape for Ascend910B, sim"]
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_table_on_a_terminal(
+    run: Run, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    """Drawn by rich where it is installed."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    if not installed:
+        monkeypatch.setattr(output, "find_spec", lambda _name: None)
+    assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 0
+    captured = capsys.readouterr()
+    assert ("│" in captured.out) == installed
+    assert all(word in captured.out for word in ("KERNEL", "annotated", "open_shape", "shared", "built"))
+    assert installed or captured.err.startswith("[1/2] annotated for Ascend910B, sim\n")
 
 
 def test_cli_02_44_45_46_47_stat_reads_manifests_only(run: Run, config: Path, tmp_path: Path) -> None:
