@@ -7,6 +7,7 @@ environment, the working directory, the process's cache configuration and bundle
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from pypto.jit.sealed import chosen_bundles
 from pypto.jit.stats import count_object_hit
 from pypto.language.watch import SourceWatch
 from pypto.runtime.compiled import CompiledKernel, Origin
-from pypto.runtime.prepared import PreparedCall, facts
+from pypto.runtime.prepared import PreparedCall, can_prepare, facts
 from pypto.toolchain.selection import Selected, is_selected, selected
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class RepeatedCalls:
     def __init__(self, function: JITFunction) -> None:
         self._function = function
         self._calls: dict[Hashable, _Call] = {}
+        self._configs: dict[RunConfig, RunConfig] = {}
 
     def run(self, args: tuple[Any, ...], config: RunConfig | None) -> object:
         """The result of a call; counts it. ``UNKNOWN``, and nothing done, if it needs a request of its own.
@@ -89,9 +91,12 @@ class RepeatedCalls:
         Raises:
             KernelRunError: the run failed.
         """
-        call = self._calls.get((id(config), facts(args)))
+        name = facts(args)
+        call = self._calls.get((id(config), name))
         if call is None or call.config is not config:
-            return self.UNKNOWN
+            call = self._calls.get((id(self._equal(config)), name))
+            if call is None:
+                return self.UNKNOWN
         try:
             if not (call.surroundings.hold() and call.watch.unchanged()):
                 return self.UNKNOWN
@@ -122,7 +127,18 @@ class RepeatedCalls:
         if call is not None:
             if len(self._calls) >= _CALLS:
                 self._calls.clear()
+                self._configs.clear()
             self._calls[id(config), facts(args)] = call
+            if config is not None:
+                with contextlib.suppress(TypeError):  # it holds something that cannot be compared this way
+                    self._configs.setdefault(config, config)
+
+    def _equal(self, config: RunConfig | None) -> RunConfig | None:
+        """The settings of an earlier call that equal these, where a program makes them anew for each call."""
+        try:
+            return None if config is None else self._configs.get(config, config)
+        except TypeError:
+            return config
 
     def _call(
         self,
@@ -139,10 +155,12 @@ class RepeatedCalls:
         tools = None if kernel.origin is Origin.BUNDLE else selected()
         if tools is None and kernel.origin is not Origin.BUNDLE:
             return None
+        program = kernel.load()
+        if not can_prepare(program.config.params, values):
+            return None
         watch = SourceWatch.of(request.closure)
         if watch is None:
             return None
-        program = kernel.load()
         prepared = program.prepare(values, config)
         environment = _environment()
         if prepared is None or not isinstance(environment, dict):

@@ -156,10 +156,15 @@ def test_req_02_a_value_that_the_kernel_names(module: ModuleType, config: RunCon
 def test_req_10_another_policy_is_another_call(module: ModuleType, config: RunConfig, cache: Path) -> None:
     x, out = tables()
     module.scaled(x, 2.0, out, config=config)
-    equal = RunConfig(cache_config=pypto.CacheConfig(enabled=True, root=cache, readonly=True))
+    policy = pypto.CacheConfig(enabled=True, root=cache, readonly=True)
+    equal = RunConfig(cache_config=policy)
     other = RunConfig(cache_config=pypto.CacheConfig(enabled=True, root=cache))
-    assert not answered(module.scaled, x, 2.0, out, config=equal)
+    # Equal settings are as good as the same.
+    assert answered(module.scaled, x, 2.0, out, config=equal)
     assert counted(lambda: module.scaled(x, 2.0, out, config=equal)) == {"requests": 1, "object_hits": 1}
+    assert not answered(module.scaled, x, 2.0, out, config=other)
+    assert not answered(module.scaled, x, 2.0, out, config=RunConfig(cache_config=policy, rtol=1e-3))
+    assert not answered(module.scaled, x, 2.0, out, config=None)
     assert counted(lambda: module.scaled(x, 2.0, out, config=other)) == {"requests": 1, "ready_hits": 1}
     for each in (config, equal, other):
         assert answered(module.scaled, x, 2.0, out, config=each)
