@@ -10,12 +10,11 @@ from pypto.runtime.distributed.regions import Region
 
 @dataclass
 class Access:
-    """Bytes of an allocation that a step of a rank touches."""
+    """A part of an allocation that a step of a rank touches."""
 
     rank: int
     step: int
-    low: int
-    high: int
+    region: Region
     writes: bool
 
 
@@ -34,10 +33,9 @@ class Order:
         """The last step of every other rank that has to be over before a step of ``rank`` that touches these."""
         needed: dict[int, int] = {}
         for region, writes in touched:
-            low, high = region.span
             for access in self.accesses.get(region.base, ()):
                 conflict = access.rank != rank and (writes or access.writes)
-                if conflict and access.low < high and low < access.high:
+                if conflict and access.region.overlaps(region):
                     needed[access.rank] = max(needed.get(access.rank, -1), access.step)
         new = {other: step for other, step in needed.items() if step > self.known[rank][other]}
         for other, step in new.items():
@@ -47,13 +45,12 @@ class Order:
     def add(self, rank: int, step: int, touched: Sequence[tuple[Region, bool]]) -> None:
         """Remember what a step touches."""
         for region, writes in touched:
-            low, high = region.span
             accesses = self.accesses.setdefault(region.base, [])
             last = accesses[-1] if accesses else None
-            if last is not None and (last.rank, last.low, last.high, last.writes) == (rank, low, high, writes):
+            if last is not None and (last.rank, last.region, last.writes) == (rank, region, writes):
                 last.step = step
             else:
-                accesses.append(Access(rank, step, low, high, writes))
+                accesses.append(Access(rank, step, region, writes))
 
     def meet(self, counts: Sequence[int]) -> None:
         """All ranks have met: everything before is over."""

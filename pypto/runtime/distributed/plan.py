@@ -335,8 +335,7 @@ class _Planner:
         for first, (one, writes) in enumerate(touched):
             for second in range(first):
                 other, other_writes = touched[second]
-                apart = one.base != other.base or one.span[0] >= other.span[1] or other.span[0] >= one.span[1]
-                if not apart and (writes or other_writes):
+                if one.overlaps(other) and (writes or other_writes):
                     raise self.error(
                         op,
                         f"{op.attrs['callee']}: {names[second]} and {names[first]} overlap in memory, and one of "
@@ -397,7 +396,7 @@ class _Planner:
         if len(families) > 1:
             for one in families[0]:
                 for other in families[1]:
-                    if one.base == other.base and one.span[0] < other.span[1] and other.span[0] < one.span[1]:
+                    if one.overlaps(other):
                         raise self.error(op, f"{label}: source and target are the same memory; use two windows")
 
 

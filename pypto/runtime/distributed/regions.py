@@ -52,6 +52,24 @@ class Region:
         """Number of elements."""
         return math.prod(self.shape)
 
+    def overlaps(self, other: Region) -> bool:
+        """Whether both have an element in common; blocks of one tensor are told apart, anything else by its bounds."""
+        low, high = self.span
+        other_low, other_high = other.span
+        if self.base != other.base or low >= other_high or other_low >= high:
+            return False
+        distance = other.offset - self.offset
+        if self.strides != other.strides or distance % self.itemsize or self.itemsize != other.itemsize:
+            return True
+        axes = sorted(zip(self.strides, self.shape, other.shape, strict=True), reverse=True)
+        reach = 0
+        for stride, mine, theirs in reversed(axes):
+            if reach >= stride:
+                # Rows reach into each other, so that an element has several indices.
+                return True
+            reach += (max(mine, theirs) - 1) * stride
+        return _meet(axes, distance // self.itemsize)
+
     def row(self, index: int) -> Region:
         """The part at an index of axis 0, without that axis."""
         return Region(
@@ -99,3 +117,14 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= length
     return tuple(reversed(strides))
+
+
+def _meet(axes: list[tuple[int, int, int]], distance: int) -> bool:
+    """Whether two blocks meet: strides, largest first, with both lengths, and the distance of their beginnings."""
+    if not axes:
+        return distance == 0
+    (stride, mine, theirs), *inner = axes
+    return any(
+        -theirs < step < mine and _meet(inner, distance - step * stride)
+        for step in (distance // stride, distance // stride + 1)
+    )

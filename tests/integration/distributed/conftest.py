@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,10 +35,21 @@ def children() -> set[int]:
     return found
 
 
+def memories(process: int | str = "self") -> set[str]:
+    """Descriptors of a process for memory that has no name, or one in a folder."""
+    found = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            target = os.readlink(descriptor)
+            if target.startswith(("/memfd:", "/dev/shm")):
+                found.add(f"{descriptor.name} {target}")
+    return found
+
+
 @pytest.fixture(autouse=True)
 def nothing_left(cached: None) -> Iterator[None]:
-    """No process and no shared memory of a run outlives it."""
-    before = children(), set(os.listdir("/dev/shm")), set(os.listdir("/proc/self/fd"))
+    """No process of a run outlives it, and no descriptor that would keep its memory."""
+    before = children(), memories()
     yield
     assert children() <= before[0]
-    assert set(os.listdir("/dev/shm")) <= before[1]
+    assert memories() <= before[1]

@@ -5,6 +5,7 @@ import pypto.language.distributed as pld
 
 ROWS, COLUMNS = 4, 8
 NR = pl.dynamic("NR")
+WIDE = pl.dynamic("WIDE")
 
 
 @pl.jit
@@ -32,6 +33,8 @@ def collectives(whole: pl.Tensor, parts: pl.Tensor, gathered: pl.Tensor):
 def every_collective(
     x: pl.Tensor[[NR, ROWS, COLUMNS], pl.FP32],
     y: pl.Out[pl.Tensor[[NR, ROWS, COLUMNS], pl.FP32]],
+    wide: pl.Tensor[[ROWS, WIDE], pl.FP32],
+    wider: pl.Out[pl.Tensor[[ROWS, WIDE], pl.FP32]],
     whole_f32: pl.InOut[pl.Tensor[[6, NR, ROWS, COLUMNS], pl.FP32]],
     parts_f32: pl.InOut[pl.Tensor[[3, NR, NR, COLUMNS], pl.FP32]],
     gathered_f32: pl.Out[pl.Tensor[[NR, NR, ROWS, COLUMNS], pl.FP32]],
@@ -60,6 +63,9 @@ def every_collective(
     data = pld.tensor.allreduce(data, signal, op=pld.ReduceOp.Sum)
     for r in pl.range(pld.world_size()):
         add_one(data, y[r], device=r)
+        # Parts of rows, whose elements do not lie side by side.
+        part = r * COLUMNS
+        add_one(wide[:, part : part + COLUMNS], wider[:, part : part + COLUMNS], device=r)
     return y
 
 

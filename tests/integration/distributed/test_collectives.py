@@ -47,7 +47,10 @@ def test_every_collective_on_every_dtype(world: int) -> None:
         tensors[name] = whole, parts, np.zeros((world, world, ROWS, COLUMNS), DTYPES[name])
     before = {name: [t.copy() for t in group] for name, group in tensors.items()}
     flat = [tensor for group in tensors.values() for tensor in group]
-    assert rank_programs.every_collective(x, y, *flat, config=on(world)) is y
+    wide = numbers("f32", (ROWS, world * COLUMNS), 9)
+    wider = np.zeros_like(wide)
+    assert rank_programs.every_collective(x, y, wide, wider, *flat, config=on(world)) is y
+    assert np.array_equal(wider, wide + np.float32(1))
 
     check("f32", y, np.broadcast_to((x.astype(np.float64) + 1).sum(0) + 1, y.shape), "chips around an allreduce")
     for name, (whole, parts, gathered) in tensors.items():
@@ -121,6 +124,9 @@ def test_a_worker_keeps_its_ranks() -> None:
             worker(x + np.float32(turn), how, y)
             assert np.array_equal(y, 2 * (x + np.float32(turn)))
         assert worker.processes == processes
+        # What ranks share has no name that could outlive them.
+        for process in processes:
+            assert "/dev/shm" not in Path(f"/proc/{process}/maps").read_text()
         assert len(set(processes)) == 3
         with pytest.raises(ValueError, match="names others; prepare another worker"):
             worker(x, how, y, config=on(2))

@@ -107,6 +107,30 @@ def test_what_a_region_says_of_itself() -> None:
     assert Region(0, 0, (1, 2), (8, 1), "FP16").contiguous
 
 
+def test_blocks_of_a_tensor_overlap_where_they_share_an_element() -> None:
+    random.seed(3)
+    shape = (5, 6, 7)
+    strides = row_major(shape)
+    apart = 0
+    for _ in range(400):
+        blocks = []
+        for _ in range(2):
+            start = [random.randrange(length) for length in shape]
+            size = [random.randint(1, length - first) for first, length in zip(start, shape, strict=True)]
+            offset = 4 * sum(first * stride for first, stride in zip(start, strides, strict=True))
+            indices = np.zeros(shape, bool)
+            indices[tuple(slice(f, f + s) for f, s in zip(start, size, strict=True))] = True
+            blocks.append((Region(0, offset, tuple(size), strides, "FP32"), indices))
+        (one, mine), (other, theirs) = blocks
+        assert one.overlaps(other) == other.overlaps(one) == bool((mine & theirs).any())
+        apart += not one.overlaps(other) and one.span[0] < other.span[1] and other.span[0] < one.span[1]
+    assert apart > 20, "some blocks lie between each other's rows"
+    # What is not a block of the same tensor is told by its bounds.
+    whole = Region(0, 0, (4, 4), (4, 1), "FP32")
+    assert whole.overlaps(Region(0, 4, (2,), (1,), "FP32"))
+    assert not whole.overlaps(Region(1, 0, (4, 4), (4, 1), "FP32"))
+
+
 def test_an_order_lets_every_conflict_wait_and_nothing_else() -> None:
     """Against every pair of steps: one that conflicts with an earlier one of another rank comes after it."""
     random.seed(7)
