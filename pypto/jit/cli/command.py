@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pypto.jit.cli.errors import CommandError, InputError
+from pypto.jit.cli.output import print_anything
 
 _OVERVIEW = """\
 Fill, look at and clean the persistent cache of compiled kernels.
@@ -60,6 +61,7 @@ scalars     values of scalar parameters: needed with tensors, since arguments ar
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = _parser().parse_args(arguments)
+    print_anything()
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)

@@ -7,12 +7,25 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from io import TextIOWrapper
 from typing import Any, TextIO
+
+
+def print_anything() -> None:
+    """From now on, what a stream's encoding cannot say, such as a path that is no text, is printed as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    try:
+        text = json.dumps(document, indent=2, ensure_ascii=False)
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        text = json.dumps(document, indent=2)
+    print(text)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import re
@@ -179,6 +180,25 @@ def test_cli_02_44_45_46_47_stat_reads_manifests_only(run: Run, config: Path, tm
     assert [item["path"] for item in found["invalid"]] == [str(broken.parent.relative_to(root))]
     assert found["strange"] == ["artifacts/junk"]
     assert {entry["key"] for entry in found["listed"]} == {result["key"] for result in results}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_names_that_the_output_cannot_say(tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "cache"
+    (root / "artifacts").mkdir(parents=True)
+    names = ["\udcff.txt", "\u4e2d\u6587", "\U0001f600"]
+    for name in names:
+        (root / "artifacts" / name).write_text("")
+    for arguments in (["--json"], []):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main(["stat", "--root", str(root), *arguments]) == 0
+        stream.flush()
+        printed = stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+        if arguments:
+            assert sorted(json.loads(printed)["strange"]) == sorted(f"artifacts/{name}" for name in names)
+        else:
+            assert "artifacts/\\udcff.txt" in printed
 
 
 def test_cli_55_a_missing_root_is_empty_and_stays_missing(run: Run, tmp_path: Path) -> None:
