@@ -1,7 +1,8 @@
 // Between the C++ that ptoas 0.1.1 writes and the PTO-ISA headers: overloads for calls that lack an operand, and operations that
 // the headers do not have in the needed form. Include it behind pto/pto-inst.hpp.
 //
-// Every overload has a number or kind of arguments that the headers do not define, so that nothing of theirs is hidden.
+// Every overload has a number or kind of arguments that the headers do not define, so that nothing of theirs is hidden;
+// but for conversions to whole numbers, where theirs leave open what a number outside of the range becomes.
 // Where the headers ask for a scratch tile, an operand takes its place: the CPU simulator never writes it. On a device the
 // scratch tile must be a tile of its own.
 #pragma once
@@ -51,6 +52,23 @@ template <class D, class S> inline void PYPTO_TRANSPOSE(D &d, S &s)
     for (int r = 0; r < s.GetValidRow(); ++r)
         for (int c = 0; c < s.GetValidCol(); ++c)
             d.data()[GetTileElementOffset<D>(c, r)] = s.data()[GetTileElementOffset<S>(r, c)];
+}
+
+// Conversions to whole numbers: what is outside of their range becomes the nearest one, what is no number 0, as on devices.
+template <class D, class S>
+    requires(is_tile_data_v<D> && is_tile_data_v<S> && is_float_like_v<typename S::DType> &&
+             std::is_integral_v<typename D::DType>)
+inline void TCVT(D &d, S &s, RoundMode mode)
+{
+    using E = typename D::DType;
+    constexpr double low = std::numeric_limits<E>::min(), high = std::numeric_limits<E>::max();
+    for (int r = 0; r < s.GetValidRow(); ++r)
+        for (int c = 0; c < s.GetValidCol(); ++c) {
+            const double x = applyRoundingToIntegral(static_cast<double>(s.data()[GetTileElementOffset<S>(r, c)]), mode);
+            d.data()[GetTileElementOffset<D>(r, c)] =
+                x != x ? E(0) : x <= low ? std::numeric_limits<E>::min()
+                                         : x >= high ? std::numeric_limits<E>::max() : static_cast<E>(x);
+        }
 }
 
 // Store with a conversion, float accumulator to half: the headers' TSTORE wants equal element sizes.

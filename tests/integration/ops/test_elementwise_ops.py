@@ -194,21 +194,38 @@ _MODES: dict[str, Function] = {
 }
 
 
+def clipped(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Whole numbers of an element type, the nearest ones that it can hold."""
+    limits = np.iinfo(NUMPY[dtype])
+    made = np.zeros(values.shape, NUMPY[dtype])
+    inside = (values > limits.min) & (values < float(limits.max))
+    made[inside] = values[inside]
+    made[values <= limits.min] = limits.min
+    made[values >= float(limits.max)] = limits.max
+    return made
+
+
 def casts(dtype: str) -> OpKernel:
     """Conversions from one element type to all."""
     rng = np.random.default_rng(11)
     k = OpKernel(f"casts_{dtype}")
     shape = (6, 64)
     data = rng.integers(-9, 9, shape) / 2 if dtype in REAL else numbers(rng, dtype, shape)
-    a = k.load("a", np.asarray(data).astype(NUMPY[dtype]), (5, 39))
+    data = np.asarray(data).astype(NUMPY[dtype])
+    if dtype in REAL:
+        data[0, :6] = [300, -300, 40000, -40000, np.inf, -np.inf]
+    if dtype == "FP32":
+        data[1, :5] = [3e9, -3e9, 1e20, -1e20, np.nan]
+    a = k.load("a", data, (5, 39))
     for target in (*REAL, *WHOLE, "BOOL"):
         if target in REAL or dtype not in REAL:
-            made = a != 0 if target == "BOOL" else a.astype(NUMPY[target])
+            with np.errstate(over="ignore"):
+                made = a != 0 if target == "BOOL" else a.astype(NUMPY[target])
             k.store(f"pl.cast(t_a, pl.{target})", target, shape, made)
             continue
         for mode, f in _MODES.items():
-            # Numbers that the target cannot hold become the nearest one that it can.
-            made = a != 0 if target == "BOOL" else np.maximum(f(a), 0 if target.startswith("U") else -128)
+            # Numbers that the target cannot hold become the nearest one that it can, and what is no number 0.
+            made = a != 0 if target == "BOOL" else clipped(f(a), target)
             k.store(f"pl.cast(t_a, pl.{target}, mode='{mode}')", target, shape, made)
     return k
 
