@@ -12,6 +12,7 @@ from pypto.ir.values import defining_op, same_value
 from pypto.language.parsing import arrays, elements, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.groups import no_tasks
 from pypto.language.parsing.liveness import Liveness, stored_names
 from pypto.language.parsing.model import (
     Model,
@@ -282,6 +283,10 @@ class Statements:
             for position, block in enumerate(blocks):
                 with frame.builder.inside(block):
                     models[position] = frame.tile(models[position], node, name)
+        if any(is_tasks(m) for m in models) and all(is_tasks(m) or m is None for m in models):
+            for position, block in enumerate(blocks):
+                with frame.builder.inside(block):
+                    models[position] = no_tasks(frame, node) if models[position] is None else models[position]
         same = all(isinstance(m, Value) for m in models) and same_type(models[0].type, models[1].type)
         if same and (is_tile(models[0]) or is_tasks(models[0]) or (is_tensor(models[0]) and not frame.on_core)):
             return models

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pypto.ir.nodes import Block, FunctionKind, Value
+from pypto.ir.rewrite import all_used
 from pypto.ir.types import INDEX, ScalarType
 from pypto.language.annotations import Level, SplitMode
 from pypto.language.parsing import scopes
@@ -168,12 +169,18 @@ def _blocks(statements: Statements, bound: Bound, body: Sequence[ast.stmt], name
             _scope(statements, bound, body)
 
     with group(frame, bound.node, terms, named, "blocks") as tasks:
-        _over_blocks(frame, bound.label, bound["core_num"], bound.place("core_num"), block)
+        index = _over_blocks(frame, bound.label, bound["core_num"], bound.place("core_num"), block)
+    if not launches and bound["core_num"] != 1 and id(index) not in all_used(frame.builder.block):
+        raise frame.error(
+            f"{bound.label}: every block does the same work to the same memory; use pl.get_block_idx(), or pl.at",
+            bound.node,
+        )
     _leave(frame, before, [*stored_names(body), *([variable] if variable else [])], "launch")
     return tasks[0]
 
 
-def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: Callable[[], None]) -> None:
+def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: Callable[[], None]) -> Value:
+    """A loop over blocks; gives the number of the block in it."""
     if is_whole(count) and count < 1:
         raise frame.error(f"{label}: core_num must be 1 or more, got {count}", place)
     number = frame.index(count, place, f"{label}: core_num")
@@ -189,6 +196,7 @@ def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: 
     with frame.at(place):
         bounds = [frame.builder.index(0), number, frame.builder.index(1)]
         frame.builder.op("scf.for", bounds, {"kind": "blocks"}, regions=[body])
+    return index
 
 
 def _launches(frame: Frame, statement: ast.stmt) -> bool:

@@ -132,7 +132,9 @@ def test_tasks_are_carried_through_loops_and_branches() -> None:
         """
 last = None
 for i in pl.range(n):
-    if i > 2:
+    if i == n - 1:
+        last = None
+    elif i > 2:
         out, last = pl.submit(scaled, a, out, deps=[last])
     else:
         with pl.at(level=pl.Level.CORE_GROUP, deps=[last]) as last:
@@ -175,9 +177,10 @@ with pl.at(level=pl.Level.CORE_GROUP):
         ("with ⟪, allow_early_resolve=⟦1⟧):\n    pass", "must be True or False"),
         ("with ⟪) as s:\n    out[:] = a + b\nx = ⟦s + 1⟧\nreturn out", "tasks"),
         ("with pl.spmd(⟦0⟧):\n    pass", "core_num must be 1 or more, got 0"),
+        ("with ⟦pl.spmd(n)⟧:\n    out[:] = a + 1.0", "every block does the same work to the same memory"),
         ("with pl.spmd(2, predicate=(⟦n > 0⟧)):\n    pass", "predicate must be `tensor[i, j] > 0`"),
         ("with pl.spmd(2, predicate=⟦a[0, 0] > 0⟧):\n    pass", "predicate must be `tensor[i, j] > 0`"),
-        ("for i in pl.spmd(2):\n    t = pl.load(a, [0, 0], [64, 64])\nout[:] = ⟦t⟧", "of a scope that has ended"),
+        ("for i in pl.spmd(2):\n    t = pl.load(a, [i, 0], [32, 64])\nout[:] = ⟦t⟧", "of a scope that has ended"),
         ("pl.submit(⟦n⟧, a)", "takes a function under @pl.jit.incore first"),
         ("x = ⟦pl.spmd(2)⟧", "pl.spmd can only stand in `for i in pl.spmd(...):`"),
         ("x = ⟦pl.cluster()⟧", "pl.cluster can only stand in `with pl.cluster(...):`"),
