@@ -14,7 +14,7 @@ import numpy as np
 from pypto.ir.nodes import Block, Op, Program
 from pypto.ir.reference.moving import MOVING, changes_elements
 from pypto.ir.reference.tiles import TILES, chosen, compared, converted, wrapped
-from pypto.ir.types import ScalarType, TensorType, TileType
+from pypto.ir.types import ScalarType, TensorType, TileType, Valid
 
 _SCALARS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -177,10 +177,13 @@ class _Run:
             tensor.reshape(-1)[index.astype(np.int64)] = source
             return []
         if name in MOVING and not changes_elements(op):
-            return [MOVING[name](op, *operands)]
+            made = MOVING[name](op, *operands)
+            if isinstance(type, TileType):
+                made = made[tuple(slice(_number(length, values)) for length in type.valid)]
+            return [made]
         if not isinstance(type, TileType) or len(op.results) > 1:
             raise _no_reference(op)
-        rows, cols = (v if isinstance(v, int) else values[id(v)] for v in type.valid)
+        rows, cols = (_number(length, values) for length in type.valid)
         if name == "full":
             return [np.full((rows, cols), float(operands[0]))]
         if name == "create":
@@ -218,6 +221,10 @@ class _Run:
             raise _no_reference(op)
         made, type = TILES[name](*operands), op.result.type
         return wrapped(made, type.dtype) if isinstance(type, (TileType, TensorType)) else made
+
+
+def _number(length: Valid, values: Mapping[int, Any]) -> int:
+    return length if isinstance(length, int) else values[id(length)]
 
 
 def _no_reference(op: Op) -> NoReference:

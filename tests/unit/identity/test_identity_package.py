@@ -103,8 +103,9 @@ def test_nothing_that_the_package_needs_is_left_out(package: Path) -> None:
         for folder, folders, names in os.walk(package)
         for relative in (os.path.relpath(os.path.join(folder, name), package) for name in names)
         if component_of(relative) is None
-        # What pages for people are made of.
+        # What pages for people are made of, and what type checkers read.
         and not relative.startswith("runtime/diagnostics/assets/")
+        and not relative.endswith(".pyi")
         and "__pycache__" not in relative
         and not any(part.startswith(".") for part in relative.split("/"))
     }
