@@ -5,36 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pypto.runtime import RunConfig
-from pypto.runtime.compiled import CompiledKernel
 from pypto.toolchain import Toolchain
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "unit/diagnostics"))
 
-from browser import Browser, find_browser
-from diagnosed_kernels import C, R, joined
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The output directory of the kernel, the kernel, and the folder of its run."""
-
-    folder: Path
-    compiled: CompiledKernel
-    run: Path
-
-
-def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Input, expected output for the factor 3, and an empty output."""
-    x = np.random.default_rng(5).standard_normal((R, C)).astype(np.float32)
-    return x, x * np.float32(3) + x * x, np.zeros_like(x)
+from chromium import Browser, find_browser
+from diagnosed_kernels import joined
+from kept_kernels import Kept, arrays
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import zlib
 from pathlib import Path
 
 import diagnosed_kernels as kernels
-from browser import Browser
-from conftest import Kept
+from chromium import Browser
+from kept_kernels import Kept
 
 # The colours that the timeline's canvas shows.
 PIXELS = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data)(document.getElementById('view'))"

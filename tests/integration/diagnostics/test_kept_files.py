@@ -10,7 +10,7 @@ from pathlib import Path
 import diagnosed_kernels as kernels
 import numpy as np
 import pytest
-from conftest import Kept, arrays
+from kept_kernels import Kept, arrays
 
 from pypto.diagnostics import check_precision
 from pypto.diagnostics.precision import KERNEL

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import make_trace
+from diagnosed_traces import make_trace
 
 from pypto.diagnostics.cli import main
 from pypto.runtime.diagnostics.swimlane import chrome_trace

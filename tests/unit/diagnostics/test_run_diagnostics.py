@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import make_trace
+from diagnosed_traces import make_trace
 
 from pypto.diagnostics.trace_format import problems
 from pypto.runtime import RunConfig, abi
