@@ -130,7 +130,7 @@ def write_tile(frame: Frame, tile: Value, indices: Sequence[Value], value: Model
 
 
 def _element(frame: Frame, value: Model, dtype: DType, node: ast.AST) -> Value:
-    """A number as an element of a dtype; floating-point numbers are computed in FP32, and rounded when they are stored."""
+    """A number as an element of a dtype; floating-point numbers are FP32 until they are stored."""
     if dtype.is_float and is_whole(value):
         value = float(value)
     if is_scalar(value) and dtype.is_float and value.type.dtype.is_float:

@@ -237,6 +237,8 @@ def _slice(frame: Frame, bound: Bound) -> Model:
     narrowed = any(bound[name] not in (None, False) for name in ("valid_shape", "clamp", "pad_value"))
     if narrowed and frame.on_core:
         frame.check_reads(tensor, bound.node)
+        # The window can be larger than a tile.
+        frame.program.loads_of_tensors += 1
         return _padded(frame, bound, load_window(frame, bound, tensor, offsets, "shape", None))
     if bound["clamp"] or bound["pad_value"] is not None:
         if not isinstance(bound["shape"], tuple) or len(bound["shape"]) != rank or bound["drop_dims"] is not None:
