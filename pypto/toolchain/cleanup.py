@@ -15,11 +15,20 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
+from typing import Protocol, TypeVar
 
 from pypto.toolchain.watcher import watcher
+
+
+class _HasPid(Protocol):
+    pid: int
+
+
+Process = TypeVar("Process", bound=_HasPid)
 
 PREFIX = "pypto-build-"
 """What the names of all private roots begin with."""
@@ -27,9 +36,10 @@ PREFIX = "pypto-build-"
 # A younger folder may be one that its process has not locked yet.
 _STALE_AGE = 60.0
 
-# Changed and read without a lock, because a signal handler reads them: each operation on a set is atomic.
+# Changed and read without a lock, because a signal handler reads them: each operation on them is atomic.
+# The groups are those of tools, with the private root of each.
 _roots: set[Path] = set()
-_groups: set[int] = set()
+_groups: dict[int, Path] = {}
 _swept: set[str] = set()
 _local = threading.local()
 
@@ -73,18 +83,39 @@ class RunningTools:
             self._groups.discard(group)
 
 
+def start_tool(start: Callable[[], Process], root: Path) -> Process:
+    """Start a process, the leader of a group of its own, that belongs to a private root.
+
+    Whatever signals arrive meanwhile, the process is known from the moment that it exists: what ends the root's block
+    ends the process too.
+    """
+
+    def started() -> Process:
+        process = start()
+        _groups[process.pid] = root
+        watcher.has("g", str(process.pid))
+        return process
+
+    if threading.current_thread() is not threading.main_thread():
+        return started()
+    # Only the main thread runs handlers of signals, so that in another nothing comes between the start and the note.
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            future = pool.submit(started)
+        except RuntimeError:
+            return started()  # the interpreter is about to end and makes no threads any more
+        return future.result()
+
+
 @contextlib.contextmanager
 def running(group: int) -> Iterator[None]:
-    """A process group that belongs to the build, for the time of the block."""
+    """A process that `start_tool` returned, for the time of the block; it has ended afterwards."""
     tools: RunningTools | None = getattr(_local, "tools", None)
-    _groups.add(group)
-    watcher.has("g", str(group))
     try:
         with tools._holding(group) if tools is not None else contextlib.nullcontext():
             yield
     finally:
-        _groups.discard(group)
-        watcher.lost("g", str(group))
+        _lose(group)
 
 
 @contextlib.contextmanager
@@ -110,9 +141,18 @@ def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
             with _locked(path):
                 yield path
         finally:
+            for group, root in list(_groups.items()):
+                if root == path:
+                    _kill(group)
+                    _lose(group)
             shutil.rmtree(path, ignore_errors=True)
             _roots.discard(path)
             watcher.lost("r", str(path))
+
+
+def _lose(group: int) -> None:
+    if _groups.pop(group, None) is not None:
+        watcher.lost("g", str(group))
 
 
 class _Terminated(BaseException):

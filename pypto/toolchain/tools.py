@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
-from pypto.toolchain.cleanup import private_folder, running
+from pypto.toolchain.cleanup import private_folder, running, start_tool
 from pypto.toolchain.descriptor import Toolchain, ToolSet
 from pypto.toolchain.errors import ToolchainError, ToolError, ToolTimeout
 
@@ -118,8 +118,9 @@ def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float 
     """
     limit = compiler_timeout() if timeout is None else timeout
     with tempfile.TemporaryFile(dir=root.path) as log:
-        try:
-            child = subprocess.Popen(
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
                 command.argv,
                 cwd=root.path,
                 env=dict(command.env),
@@ -128,19 +129,22 @@ def run_tool(root: PrivateRoot, command: Command, stage: str, *, timeout: float 
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+        try:
+            child = start_tool(start, root.path)
         except OSError as error:
             raise ToolchainError(f"{stage}: cannot start {command.argv[0]}: {error.strerror}") from None
-        try:
-            with running(child.pid):
+        with running(child.pid):
+            try:
                 status: int | None = child.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            if child.returncode is None:
-                # The compiler driver's own children are in its session's group.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                if child.returncode is None:
+                    # The compiler driver's own children are in its session's group.
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(child.pid, signal.SIGKILL)
+                    child.wait()
         output = _tail(log)
     if status == 0:
         return output

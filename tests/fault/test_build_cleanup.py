@@ -62,6 +62,16 @@ def test_a_signal_ends_tools_and_removes_roots(tmp_path: Path, names: list[str],
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_a_tool_is_started(tmp_path: Path, number: signal.Signals) -> None:
+    """KC-55: the tool runs already, and its starter does not know it yet."""
+    child, tools = start(tmp_path, [f"--early={number.value}", "one"])
+    child.communicate(timeout=30)
+    assert child.returncode == -number
+    assert os.listdir(tmp_path / "roots") == []
+    wait_for(lambda: all(is_gone(tool) for tool in tools))
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_while_only_other_threads_build(tmp_path: Path, number: signal.Signals) -> None:
     """KC-28, KC-55: the main thread cannot clean up, or no thread can; what is left is removed all the same."""
