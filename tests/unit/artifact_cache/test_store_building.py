@@ -148,7 +148,7 @@ def test_a_builder_that_asks_for_itself(store: ArtifactStore, builder: Builder) 
 def test_failures_keep_the_private_build(
     tmp_path: Path, store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PUB-11, PUB-18 to PUB-21, PUB-36, DIA-16 to DIA-27: what fails, and under which name."""
+    """PUB-11, PUB-18 to PUB-21, PUB-36, DIA-16 to DIA-24, DIA-27: what fails, and under which name."""
     real_write, real_marker = publish.write_file, publish.write_marker
 
     def corrupting(directory: int, relative: str, data: bytes, **options: Any) -> None:
