@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from workspaces import ROOT, copy_checkout, tree
+from workspaces import ROOT, Workspace, copy_checkout, tree
 
 NOBODY = 65534
 
@@ -100,6 +100,26 @@ def _build(folder: Path, python: Path, wheel: Path, user: int | None) -> dict[st
         )
         assert done.returncode == 0, done.stderr
     return tree(home / "store/artifacts")
+
+
+@pytest.mark.long
+def test_a_distributed_program(checkout: Workspace, tmp_path: Path) -> None:
+    checkout.build("//kernels:tensor_parallel_a2a3")
+    program = PROGRAM.replace(
+        "from kernels.decode import decode", "from kernels.tensor_parallel import tensor_parallel"
+    )
+    program = program.replace("decode.warmup", "tensor_parallel.warmup").replace("assert", "# assert")
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "store"],
+        env={"PATH": "/nonexistent", "HOME": os.environ["HOME"], "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    bundle = checkout.output("kernels/tensor_parallel_a2a3.bundle")
+    assert tree(tmp_path / "store/artifacts") == tree(bundle / "artifacts")
 
 
 def test_another_user(decode_bundle: Path, wheel: Path, elsewhere: Path) -> None:

@@ -23,7 +23,7 @@ from pypto.runtime.errors import DeviceUnavailable, LoadError
 from pypto.runtime.prebuilt import load
 from pypto.runtime.program import CompiledProgram
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 
 
 def main(descriptor: str) -> None:
@@ -157,7 +157,10 @@ def _run_rank(
     status = 1
     try:
         os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        system = ctypes.CDLL(None)
+        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # For people who look at the list of processes.
+        system.prctl(_PR_SET_NAME, b"pypto-rank-%d" % number)
         # The supervisor may have died before this process asked to die with it.
         if os.getppid() == supervisor:
             for end in foreign:

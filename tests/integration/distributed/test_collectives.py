@@ -125,7 +125,8 @@ def test_a_worker_keeps_its_ranks() -> None:
             assert np.array_equal(y, 2 * (x + np.float32(turn)))
         assert worker.processes == processes
         # What ranks share has no name that could outlive them.
-        for process in processes:
+        for rank, process in enumerate(processes):
+            assert Path(f"/proc/{process}/comm").read_text().strip() == f"pypto-rank-{rank}"
             assert "/dev/shm" not in Path(f"/proc/{process}/maps").read_text()
         assert len(set(processes)) == 3
         with pytest.raises(ValueError, match="names others; prepare another worker"):
