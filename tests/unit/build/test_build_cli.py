@@ -86,6 +86,20 @@ def test_generate_writes_the_directory_and_the_request_record(sources: Path, tmp
     assert not list(sources.rglob("*.pyc"))
 
 
+def test_options_reach_what_is_generated(sources: Path, tmp_path: Path) -> None:
+    """As `options` of a `pypto_kernel` gives them."""
+    done = run(
+        *("generate", "--module", "ops.add", "--entry", "add", "--import-root", "sources", *GENERATE),
+        *("--option", "runtime=tensormap_and_ringbuffer", "--option", "memory_planner=PTOAS"),
+        *("--out", "out/gen", "--request", "out/request.json"),
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "out/gen/kernel_config.json").read_bytes())["runtime"] == "tensormap_and_ringbuffer"
+    options = json.loads((tmp_path / "out/request.json").read_bytes())["specialization"]["options"]
+    assert (options["runtime"], options["memory_planner"]) == ("tensormap_and_ringbuffer", "PTOAS")
+
+
 def test_equal_bytes_whatever_the_place_umask_seed_and_optimisation(sources: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "another" / "place"
     elsewhere.mkdir(parents=True)
