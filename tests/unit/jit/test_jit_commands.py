@@ -109,6 +109,25 @@ def test_cli_43_56_a_failing_request_does_not_stop_the_others(run: Run, config: 
         assert [(r["result"], r["reason"]) for r in results] == [("failed", reason), ("shared", None)]
 
 
+def test_an_interrupted_warm_goes_on_where_it_was(
+    run: Run, config: Path, builds: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> None:
+        if builds.compiled == ["annotated", "open_shape"]:
+            raise KeyboardInterrupt
+
+    builds.while_compiling = interrupt
+    assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 130
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("pypto: interrupted; what was published stays, run the command again to go on\n")
+    assert [(r["result"], r["how"]) for r in warm(run, config)] == [
+        ("shared", "ready hit"),
+        ("shared", "generated hit"),
+    ]
+    assert [path.name for path in (Path.cwd() / "build_output").iterdir()] == []
+
+
 def test_cli_13_43_a_wrong_file_is_status_2(run: Run, config: Path, builds: Any, capsys: Any) -> None:
     config.write_text("{")
     assert main(["warm", "--module", "sample_kernels", "--config", str(config)]) == 2
