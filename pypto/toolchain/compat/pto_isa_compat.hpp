@@ -2,7 +2,8 @@
 // the headers do not have in the needed form. Include it behind pto/pto-inst.hpp.
 //
 // Every overload has a number or kind of arguments that the headers do not define, so that nothing of theirs is hidden;
-// but for conversions to whole numbers, where theirs leave open what a number outside of the range becomes.
+// but for conversions to whole numbers, where theirs leave open what a number outside of the range becomes, and for some
+// quotients, where theirs stop at a divisor of 0 and others give infinity, as devices do.
 // Where the headers ask for a scratch tile, an operand takes its place: the CPU simulator never writes it. On a device the
 // scratch tile must be a tile of its own.
 #pragma once
@@ -69,6 +70,34 @@ inline void TCVT(D &d, S &s, RoundMode mode)
                 x != x ? E(0) : x <= low ? std::numeric_limits<E>::min()
                                          : x >= high ? std::numeric_limits<E>::max() : static_cast<E>(x);
         }
+}
+
+template <class D, class S>
+    requires(is_tile_data_v<D> && is_tile_data_v<S> && is_float_like_v<typename S::DType>)
+inline void TDIVS(D &d, typename D::DType scalar, S &s)
+{
+    for (int r = 0; r < s.GetValidRow(); ++r)
+        for (int c = 0; c < s.GetValidCol(); ++c)
+            d.data()[GetTileElementOffset<D>(r, c)] = static_cast<typename D::DType>(
+                static_cast<float>(scalar) / static_cast<float>(s.data()[GetTileElementOffset<S>(r, c)]));
+}
+
+template <class D, class S>
+    requires(is_tile_data_v<D> && is_tile_data_v<S> && is_float_like_v<typename S::DType>)
+inline void TRECIP(D &d, S &s)
+{
+    TDIVS(d, typename D::DType(1), s);
+}
+
+template <class D, class A, class B>
+    requires(is_tile_data_v<D> && is_tile_data_v<A> && is_tile_data_v<B> && is_float_like_v<typename D::DType>)
+inline void TROWEXPANDDIV(D &d, A &a, B &column)
+{
+    for (int r = 0; r < d.GetValidRow(); ++r)
+        for (int c = 0; c < d.GetValidCol(); ++c)
+            d.data()[GetTileElementOffset<D>(r, c)] = static_cast<typename D::DType>(
+                static_cast<float>(a.data()[GetTileElementOffset<A>(r, c)]) /
+                static_cast<float>(column.data()[GetTileElementOffset<B>(r, 0)]));
 }
 
 // Store with a conversion, float accumulator to half: the headers' TSTORE wants equal element sizes.

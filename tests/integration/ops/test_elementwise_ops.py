@@ -256,6 +256,29 @@ def flags() -> OpKernel:
     return k
 
 
+def quotients_by_zero(dtype: str) -> OpKernel:
+    """Divisions by zero give infinity, and what is no number, in every form."""
+    k = OpKernel(f"zeros_{dtype}")
+    shape = (8, 32)
+    data = np.zeros(shape, NUMPY[dtype])
+    data[:, ::2] = [[2], [-4], [0.5], [1], [8], [-2], [16], [-1]]
+    a = k.load("a", data)
+    zeros = k.load("zeros", np.zeros((8, 1), NUMPY[dtype]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for expression, exact in (
+            ("t_a / t_a", a / a),
+            ("t_a / 0.0", a / 0.0),
+            ("1.0 / t_a", 1 / a),
+            ("pl.recip(t_a)", 1 / a),
+            ("pl.rsqrt(pl.abs(t_a))", 1 / np.sqrt(np.abs(a))),
+            ("pl.log(pl.abs(t_a))", np.log(np.abs(a))),
+            ("t_a / t_zeros", a / zeros),
+            ("pl.fmod(t_a, t_a)", np.fmod(a, a)),
+        ):
+            k.store(expression, dtype, shape, exact)
+    return k
+
+
 def run_time_numbers(dtype: str) -> OpKernel:
     """Scalars that are known when the kernel runs, beside tiles."""
     rng = np.random.default_rng(17)
@@ -282,6 +305,7 @@ def run_time_numbers(dtype: str) -> OpKernel:
 GENERAL = ((16, 64), (13, 37))
 KERNELS = [
     flags(),
+    *(quotients_by_zero(dtype) for dtype in REAL),
     *(casts(dtype) for dtype in (*REAL, *WHOLE, "BOOL")),
     *(run_time_numbers(dtype) for dtype in ("FP32", "BF16", "INT32", "INT16", "UINT8", "INT64")),
     *(made(dtype, *GENERAL) for dtype in (*REAL, *WHOLE) for made in (kernel, reductions)),
