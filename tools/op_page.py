@@ -38,9 +38,8 @@ _COLUMNS = "| operation | meaning | operands → result | lowering |\n| --- | --
 _SECTIONS = {
     "elementwise": "Element by element",
     "reductions": "Reductions, and columns and rows beside tiles",
-    "memory_names": "Making, loading, storing, moving and re-shaping",
-    "tile_memory": "Tiles in memory",
-    "tile_filling": "Filling",
+    "tile_memory": "Making, loading, storing, moving and re-shaping",
+    "tile_filling": "Filling, joining, counting, random bits",
     "tile_index": "Gathering, scattering, sorting",
     "tile_matrix": "Matrix work (AIC)",
     "tensor": "Tensors",

@@ -55,14 +55,26 @@ def read(src: Any, offset: Any) -> Any:
 def write(dst: Any, offset: Any, value: Any) -> Any:
     """Write one number into a tensor, on a core; gives the tensor."""
 
-def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
-    """Write a tile or tensor into a tensor at an offset; gives the tensor."""
-
 def concat(src0: Any, src1: Any) -> Any:
     """Two tensors or tiles beside each other: the columns of the first, then those of the second."""
 
 def full(shape: Any, dtype: Any, value: Any) -> Any:
     """A tile filled with a scalar."""
+
+def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
+    """Not supported: ptoas places every tile by itself."""
+
+def get_block_idx() -> Any:
+    """Number of this block among those of a launch; 0 outside of one."""
+
+def get_subblock_idx() -> Any:
+    """Number of this vector core within its block; 0 outside of `pl.split_aiv`."""
+
+def get_block_num() -> Any:
+    """How many blocks the launch has; 1 outside of one."""
+
+def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
+    """Write a tile or tensor into a tensor at an offset; gives the tensor."""
 
 def reinterpret_view(data: Any, dtype: Any, *, shape: Any = None) -> Any:
     """The same bytes as elements of another type."""
@@ -73,20 +85,8 @@ def fillpad(value: Any, pad_value: Any = PadValue.zero) -> Any:
 def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> Any:
     """A larger tile, filled with a value where ``value`` does not reach."""
 
-def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
-    """Not supported: ptoas places every tile by itself."""
-
 def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
     """A row of whole numbers that count up, or down, from ``start``."""
-
-def get_block_idx() -> Any:
-    """Number of this block among those of a launch; 0 outside of one."""
-
-def get_subblock_idx() -> Any:
-    """Number of this vector core within its block; 0 outside of `pl.split_aiv`."""
-
-def get_block_num() -> Any:
-    """How many blocks the launch has; 1 outside of one."""
 
 def add(lhs: Any, rhs: Any) -> Any:
     """Element by element: ``lhs + rhs``; either side may be a scalar, a column or a row."""

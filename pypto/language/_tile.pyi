@@ -28,9 +28,6 @@ def read(src: Any, offset: Any) -> Any:
 def write(dst: Any, offset: Any, value: Any) -> Any:
     """Write one number into a tensor, on a core; gives the tensor."""
 
-def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
-    """Write a tile or tensor into a tensor at an offset; gives the tensor."""
-
 def concat(src0: Any, src1: Any) -> Any:
     """Two tensors or tiles beside each other: the columns of the first, then those of the second."""
 
@@ -43,35 +40,14 @@ def create(shape: Any, dtype: Any, target_memory: Any = MemorySpace.Vec, transpo
 def full(shape: Any, dtype: Any, value: Any) -> Any:
     """A tile filled with a scalar."""
 
-def reinterpret_view(data: Any, dtype: Any, *, shape: Any = None) -> Any:
-    """The same bytes as elements of another type."""
-
-def fillpad(value: Any, pad_value: Any = PadValue.zero) -> Any:
-    """The tile with a value where it is not valid; valid throughout."""
-
-def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> Any:
-    """A larger tile, filled with a value where ``value`` does not reach."""
-
 def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
     """Not supported: ptoas places every tile by itself."""
-
-def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memory: Any) -> Any:
-    """A part of a tile, in another memory."""
 
 def aiv_shard(x: Any, span: Any = None) -> Any:
     """A tile of the matrix core, for the vector cores of `pl.split_aiv`."""
 
 def aic_gather(x: Any, span: Any = None) -> Any:
     """A tile that the vector cores of `pl.split_aiv` made, for the matrix core."""
-
-def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
-    """A row of whole numbers that count up, or down, from ``start``."""
-
-def tri(diagonal: Any, shape: Any, valid_shape: Any = None, dtype: Any = INT32, upper: Any = False) -> Any:
-    """A triangle of ones: where ``column <= row + diagonal``, or above it."""
-
-def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, valid_shape: Any = None, dtype: Any = UINT32, rounds: Any = 10) -> Any:
-    """Random bits from a counter and a key."""
 
 def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
     """As ``fillpad``, in the memory of the tile."""
@@ -87,6 +63,30 @@ def get_block_num() -> Any:
 
 def transpose_view(tile: Any) -> Any:
     """Rows and columns of a tile swapped, in the same memory."""
+
+def assemble(target: Any, source: Any, offset: Any, *, atomic: Any = None) -> Any:
+    """Write a tile or tensor into a tensor at an offset; gives the tensor."""
+
+def reinterpret_view(data: Any, dtype: Any, *, shape: Any = None) -> Any:
+    """The same bytes as elements of another type."""
+
+def fillpad(value: Any, pad_value: Any = PadValue.zero) -> Any:
+    """The tile with a value where it is not valid; valid throughout."""
+
+def fillpad_expand(value: Any, shape: Any, pad_value: Any = PadValue.zero) -> Any:
+    """A larger tile, filled with a value where ``value`` does not reach."""
+
+def extract(src: Any, index_row: Any, index_col: Any, shape: Any, *, target_memory: Any) -> Any:
+    """A part of a tile, in another memory."""
+
+def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> Any:
+    """A row of whole numbers that count up, or down, from ``start``."""
+
+def tri(diagonal: Any, shape: Any, valid_shape: Any = None, dtype: Any = INT32, upper: Any = False) -> Any:
+    """A triangle of ones: where ``column <= row + diagonal``, or above it."""
+
+def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, valid_shape: Any = None, dtype: Any = UINT32, rounds: Any = 10) -> Any:
+    """Random bits from a counter and a key."""
 
 def add(lhs: Any, rhs: Any) -> Any:
     """Element by element: ``lhs + rhs``; either side may be a scalar, a column or a row."""

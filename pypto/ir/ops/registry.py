@@ -220,7 +220,7 @@ class OpDef:
 
 _REGISTRY: dict[str, OpDef] = {}
 _DEFINITIONS = (
-    *("arith", "control", "control_names", "tensor", "tensor_compute", "tile_memory", "tile_filling", "memory_names"),
+    *("arith", "control", "control_names", "tensor", "tensor_compute", "tile_memory", "tile_filling"),
     *("elementwise", "reductions", "tile_matrix", "tile_index"),
     "host",
 )

@@ -6,6 +6,7 @@ from pypto.ir.nodes import CoreType
 from pypto.ir.ops.lowering import Lowering, Template
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, Rule, register
 from pypto.ir.ops.tile_memory import check_valid
+from pypto.ir.ops.user_names import ON_BOTH, ON_TILES, user_name
 from pypto.ir.types import DType, MemorySpace, TileType, Type
 from pypto.ir.values import constant_of, same_value
 
@@ -177,4 +178,61 @@ _filling(
     _wanted,
     Template("random", (*(o.name for o in _WORDS), "rounds"), "TRANDOM"),
     (Attr("rounds", int, choices=(7, 10)),),
+)
+
+user_name(
+    "assemble",
+    "target, source, offset, *, atomic=None",
+    "Write a tile or tensor into a tensor at an offset; gives the tensor.",
+    ON_BOTH,
+)
+user_name(
+    "reinterpret_view",
+    "data, dtype, *, shape=None",
+    "The same bytes as elements of another type.",
+    ON_BOTH,
+)
+user_name(
+    "fillpad",
+    "value, pad_value=PadValue.zero",
+    "The tile with a value where it is not valid; valid throughout.",
+    ON_BOTH,
+    also=(
+        "tile, pad_value",
+        "tensor, pad_value",
+    ),
+)
+user_name(
+    "fillpad_expand",
+    "value, shape, pad_value=PadValue.zero",
+    "A larger tile, filled with a value where ``value`` does not reach.",
+    ON_BOTH,
+    also=(
+        "tile, shape, pad_value",
+        "tensor, shape, pad_value",
+    ),
+)
+user_name(
+    "extract",
+    "src, index_row, index_col, shape, *, target_memory",
+    "A part of a tile, in another memory.",
+    ON_TILES,
+)
+user_name(
+    "ci",
+    "start, shape, dtype=INT32, descending=False",
+    "A row of whole numbers that count up, or down, from ``start``.",
+    ON_BOTH,
+)
+user_name(
+    "tri",
+    "diagonal, shape, valid_shape=None, dtype=INT32, upper=False",
+    "A triangle of ones: where ``column <= row + diagonal``, or above it.",
+    ON_TILES,
+)
+user_name(
+    "random",
+    ("key0, key1, counter0, counter1, counter2, counter3, shape, valid_shape=None, dtype=UINT32, rounds=10"),
+    "Random bits from a counter and a key.",
+    ON_TILES,
 )
