@@ -30,6 +30,12 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "max": max,
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+    # As in pypto/scalar.h.
+    "shl": lambda a, b: a << min(b, 64) if b > 0 else a,
+    "shr": lambda a, b: a >> b if b > 0 else a,
 }
 
 
