@@ -35,6 +35,7 @@ CLASSES = ("semantic", "tool_resolution", "fresh_request", "nonsemantic")
 _PYTHON = (".py", ".pyi", ".bzl", ".bazel", ".BUILD")
 _CPP = (".h", ".hh", ".hpp", ".hxx", ".c", ".cc", ".cpp", ".cxx", ".inc", ".inl", ".cce")
 _DATA = (".json", ".md", ".txt", ".typed", ".toml", ".lock", ".patch", ".rst", ".pyc", ".so", ".deb", ".whl", ".zip")
+_PAGES = (".css", ".html", ".js")  # what a browser shows, where there is no environment
 _SKIPPED = ("__pycache__", "node_modules")
 _NO_SUFFIX_CPP = {"stdfloat"}
 """Headers that are named like those of the standard library."""
@@ -140,7 +141,7 @@ def _raise(error: OSError) -> None:
 
 
 def _reads(path: Path) -> list[Read]:
-    if path.suffix in _DATA:
+    if path.suffix in (*_DATA, *_PAGES):
         return []
     text = path.read_bytes().decode("utf-8")
     if path.suffix == ".sh" or path.name.endswith(".sh.tpl"):

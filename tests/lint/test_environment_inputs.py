@@ -376,8 +376,9 @@ def test_flags_of_bazel_are_those_of_the_registry() -> None:
     assert all(KNOWN[name]["class"] == "semantic" for name in registered)
     own = {name for name, entry in KNOWN.items() if entry["class"] == "semantic" and name.startswith("PYPTO_")}
     assert own == set(registered)
-    # Two are compile options, which are in the specialization and not in the environment; workers change no byte.
-    others = {"//rules:execution_mode", "//rules:backend_type", "//rules:persistent_workers"}
+    # Two are compile options, which are in the specialization and not in the environment; the others change no byte.
+    options = {"//rules:execution_mode", "//rules:backend_type"}
+    others = options | {"//rules:persistent_workers", "//rules:kernel_test_python"}
     assert flags - others == set(registered.values())
 
 
