@@ -1,32 +1,23 @@
-"""Loops: counted ones, ones with a condition, unrolled ones, and what they carry from turn to turn."""
+"""Loops: counted ones, ones with a condition, ones that are written out."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pypto.ir.nodes import Block, Direction, Value
-from pypto.ir.types import INDEX, ScalarType, TensorType, Type
-from pypto.language.errors import KernelNameError
+from pypto.ir.types import INDEX, ScalarType
 from pypto.language.parsing import tasks
+from pypto.language.parsing.carrying import Loop, carry
 from pypto.language.parsing.expressions import condition_value, evaluate
 from pypto.language.parsing.frame import Frame
-from pypto.language.parsing.groups import no_tasks
 from pypto.language.parsing.liveness import stored_names
 from pypto.language.parsing.model import (
     Model,
-    Unusable,
     describe,
     is_number,
-    is_scalar,
-    is_tasks,
-    is_tensor,
-    is_tile,
     is_whole,
-    same_type,
-    valid_text,
 )
 from pypto.language.stubs import Operation
 
@@ -37,47 +28,6 @@ _FORMS = ("range", "parallel", "unroll", "pipeline", "while_", "spmd", "split_ai
 _MOST_TURNS = 4096
 # Cores count turns in 32 bits.
 _MOST_COUNTED = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class _Loop:
-    """The parts of a loop statement.
-
-    Attributes:
-        explicit: names that the statement itself carries, with their first values.
-        body: the statements of a turn.
-        results: where the last statement of the body binds what it yields.
-        yielded: the expressions that it yields.
-    """
-
-    node: ast.For | ast.While
-    explicit: tuple[tuple[str, Model], ...]
-    body: Sequence[ast.stmt]
-    results: Sequence[ast.expr] = ()
-    yielded: Sequence[ast.expr] = ()
-
-
-@dataclass
-class _Plan:
-    """What one attempt to parse a body found out for the next one.
-
-    Attributes:
-        tensors: names of tensors that the loop has to carry.
-        changed: names of tiles that the body changes without an assignment.
-        loaded: names of tensors that are tiles from the first turn on.
-        inputs: carried tensors that may be an input of the function, so that nothing may write them.
-        tasks: names of tasks that begin as None.
-    """
-
-    tensors: set[str] = field(default_factory=set)
-    changed: set[str] = field(default_factory=set)
-    loaded: set[str] = field(default_factory=set)
-    inputs: set[str] = field(default_factory=set)
-    tasks: set[str] = field(default_factory=set)
-
-
-class _Again(Exception):
-    """The plan has grown: the body has to be parsed anew."""
 
 
 def parse_for(statements: Statements, node: ast.For) -> None:
@@ -133,7 +83,7 @@ def parse_for(statements: Statements, node: ast.For) -> None:
 
 def _count(
     statements: Statements,
-    loop: _Loop,
+    loop: Loop,
     bounds: list[Value],
     name: str | None,
     condition: Callable[[bool], Value] | None = None,
@@ -157,14 +107,14 @@ def _count(
         return [body]
 
     kind = "range" if condition is None else "while"
-    _carry(statements, loop, "scf.for", bounds, {"kind": kind}, parse_turn, [name] if name else [], condition)
+    carry(statements, loop, "scf.for", bounds, {"kind": kind}, parse_turn, [name] if name else [], condition)
 
 
 def parse_while(statements: Statements, node: ast.While) -> None:
     """``while condition:`` over run-time scalars."""
     if node.orelse:
         raise statements.frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
-    _while(statements, _Loop(node, (), node.body), node.test)
+    _while(statements, Loop(node, (), node.body), node.test)
 
 
 def _while_form(statements: Statements, node: ast.For, inits: Model, call: ast.Call) -> None:
@@ -182,7 +132,7 @@ def _while_form(statements: Statements, node: ast.For, inits: Model, call: ast.C
     _while(statements, loop, condition.args[0])
 
 
-def _while(statements: Statements, loop: _Loop, test: ast.expr) -> None:
+def _while(statements: Statements, loop: Loop, test: ast.expr) -> None:
     frame, node = statements.frame, loop.node
     if frame.on_core:
 
@@ -190,7 +140,10 @@ def _while(statements: Statements, loop: _Loop, test: ast.expr) -> None:
             condition = evaluate(frame, test)
             if is_number(condition) and not first:
                 raise frame.error(f"the condition of the loop is always {bool(condition)}", test)
-            return condition_value(frame, condition, test)
+            value = condition_value(frame, condition, test)
+            if not first:
+                _check_change(frame, loop, test)
+            return value
 
         zero, most = frame.builder.index(0), frame.builder.index(_MOST_COUNTED)
         _count(statements, loop, [zero, most, frame.builder.index(1)], None, check)
@@ -203,6 +156,7 @@ def _while(statements: Statements, loop: _Loop, test: ast.expr) -> None:
             if is_number(condition):
                 raise frame.error(f"the condition of the loop is always {bool(condition)}", test)
             frame.op("scf.yield", [condition_value(frame, condition, test)], node)
+            _check_change(frame, loop, test)
         body = Block([Value(a.name, a.type) for a in args])
         for old, new in zip(args, body.args, strict=True):
             frame.directions[id(new)] = frame.directions.get(id(old), Direction.InOut)
@@ -213,7 +167,16 @@ def _while(statements: Statements, loop: _Loop, test: ast.expr) -> None:
             frame.op("scf.yield", turn(), node)
         return [head, body]
 
-    _carry(statements, loop, "scf.while", [], {}, parse_turn, [])
+    carry(statements, loop, "scf.while", [], {}, parse_turn, [])
+
+
+def _check_change(frame: Frame, loop: Loop, test: ast.expr) -> None:
+    """A condition of plain numbers has to depend on something that the loop changes."""
+    changing = {*stored_names(loop.body), *(name for name, _ in loop.explicit)}
+    parts = list(ast.walk(test))
+    reads = any(isinstance(part, (ast.Call, ast.Subscript)) for part in parts)
+    if not reads and changing.isdisjoint(part.id for part in parts if isinstance(part, ast.Name)):
+        raise frame.error("nothing in the loop changes its condition", test)
 
 
 def _options(frame: Frame, target: Operation, call: ast.Call) -> dict[str, Model]:
@@ -221,6 +184,8 @@ def _options(frame: Frame, target: Operation, call: ast.Call) -> dict[str, Model
     allowed = {"unroll": (), "pipeline": ("stage", "init_values")}.get(target.name, ("init_values",))
     options: dict[str, Model] = {}
     for keyword in call.keywords:
+        if keyword.arg in ("start", "stop", "step"):
+            raise frame.syntax_error(f"pl.{target.name} takes its bounds by position: (start, stop, step)", keyword)
         if keyword.arg not in allowed:
             raise frame.syntax_error(
                 f"pl.{target.name}: {keyword.arg} is not supported; names that are rebound in the body are carried",
@@ -283,10 +248,10 @@ def _call_of(frame: Frame, node: ast.expr | None, name: str) -> ast.Call | None:
     return node if isinstance(target, Operation) and target.name == name else None
 
 
-def _loop(frame: Frame, node: ast.For, names: ast.expr | None, inits: Model, body: Sequence[ast.stmt]) -> _Loop:
+def _loop(frame: Frame, node: ast.For, names: ast.expr | None, inits: Model, body: Sequence[ast.stmt]) -> Loop:
     """The parts of a loop; with ``names`` its body ends with ``pl.yield_``."""
     if names is None:
-        return _Loop(node, (), body)
+        return Loop(node, (), body)
     parts = names.elts if isinstance(names, (ast.Tuple, ast.List)) else [names]
     models = inits if isinstance(inits, tuple) else (inits,)
     if len(parts) != len(models) or not all(isinstance(p, ast.Name) for p in parts):
@@ -305,187 +270,4 @@ def _loop(frame: Frame, node: ast.For, names: ast.expr | None, inits: Model, bod
         results = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         if len(last.targets) != 1 or len(results) != len(models):
             raise frame.syntax_error(f"pl.yield_ gives {len(models)} values", last)
-    return _Loop(node, explicit, body[:-1], results, call.args)
-
-
-def _carry(
-    statements: Statements,
-    loop: _Loop,
-    op: str,
-    operands: list[Value],
-    attrs: dict[str, str],
-    parse_turn: Callable[[list[Value], Callable[[], list[Value]]], list[Block]],
-    local: list[str],
-    condition: Callable[[bool], Value] | None = None,
-) -> None:
-    """Parse the body until it is known what the loop carries, and append the loop.
-
-    Args:
-        parse_turn: makes the regions from the carried values; its second argument parses the body in the current block
-            and gives the values for the next turn.
-        local: names that only the body has.
-        condition: as in `_count`; its value is carried behind all others.
-    """
-    frame, node, plan = statements.frame, loop.node, _Plan()
-    frame.env.update(loop.explicit)
-    if frame.on_core:
-        plan.loaded.update(name for name, model in loop.explicit if is_tensor(model))
-    outside = dict(frame.env)
-    state = frame.program.checkpoint()
-    while True:
-        frame.env = dict(outside)
-        names = [name for name in _carried_names(statements, loop, plan) if name not in local]
-        inits = [_initial(frame, name, plan, node) for name in names]
-        first = [] if condition is None else [condition(True)]
-        args = [Value(name, _open(v)) for name, v in zip(names, inits, strict=True)]
-        for name, init, arg in zip(names, inits, args, strict=True):
-            if is_tensor(arg):
-                frame.directions[id(arg)] = Direction.In if name in plan.inputs else frame.direction(init)
-            frame.env[name] = arg
-
-        def turn(names: list[str] = names, inits: list[Value] = inits) -> list[Value]:
-            statements.block(loop.body)
-            for (name, _), model in zip(loop.explicit, [evaluate(frame, part) for part in loop.yielded], strict=True):
-                frame.env[name] = model
-            _look_back(statements, loop, outside, names, plan)
-            last = [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
-            return last if condition is None else [*last, condition(False)]
-
-        try:
-            regions = parse_turn([*args, *(Value("going", value.type) for value in first)], turn)
-            break
-        except _Again:
-            frame.program.restore(state)
-    for region in regions:
-        for arg in region.args:
-            arg.owner = region
-    with frame.at(node):
-        made = frame.builder.op(op, [*operands, *inits, *first], attrs, regions=regions)
-    if frame.on_core:
-        frame.core_values.add(id(made))
-    _forget(statements, loop, outside, names, local)
-    for name, arg, result in zip(names, args, made.results, strict=False):
-        result.name, result.type = name, arg.type
-        frame.directions[id(result)] = frame.directions.get(id(arg), Direction.InOut)
-        frame.env[name] = result
-    for (name, _), target in zip(loop.explicit, loop.results, strict=False):
-        statements.assign(target, frame.env[name], node)
-
-
-def _open(init: Value) -> Type:
-    """The type of a carried value: a tensor may become a view of another one."""
-    return replace(init.type, is_view=True) if isinstance(init.type, TensorType) else init.type
-
-
-def _carried_names(statements: Statements, loop: _Loop, plan: _Plan) -> list[str]:
-    """Names that the body rebinds and that are read in the next turn or after the loop."""
-    needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
-    explicit = [name for name, _ in loop.explicit]
-    names = []
-    stored = [*stored_names(loop.body), *sorted(plan.changed)]
-    for name in [*explicit, *(n for n in stored if n not in explicit)]:
-        env = statements.frame.env
-        if name not in env or (name not in explicit and name not in needed):
-            continue
-        model = env[name]
-        chosen = name in plan.tensors or name in plan.loaded or name in explicit
-        plain = is_number(model) or is_scalar(model) or is_tile(model) or is_tasks(model) or name in plan.tasks
-        if plain or (is_tensor(model) and chosen):
-            names.append(name)
-    return names
-
-
-def _initial(frame: Frame, name: str, plan: _Plan, node: ast.AST) -> Value:
-    model = frame.env[name]
-    if is_number(model):
-        return frame.scalar(model, frame.default_dtype(model), node, name)
-    if name in plan.loaded:
-        return frame.tile(model, node, name)
-    if name in plan.tasks and model is None:
-        return no_tasks(frame, node)
-    value: Value = model
-    return value
-
-
-def _look_back(
-    statements: Statements, loop: _Loop, outside: dict[str, Model], names: Sequence[str], plan: _Plan
-) -> None:
-    """After the body: a tensor that has become another one, or a tile, has to be carried after all."""
-    frame = statements.frame
-    needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
-    changed = {n for n, old in outside.items() if is_tile(old) and n not in names and frame.env.get(n) is not old}
-    if changed := changed - set(stored_names(loop.body)):
-        plan.changed |= changed
-        raise _Again
-    for name in stored_names(loop.body):
-        old, new = outside.get(name), frame.env.get(name)
-        if name in outside and old is None and is_tasks(new) and name not in names:
-            plan.tasks.add(name)
-            raise _Again
-        if name in names or name not in needed or old is None or not is_tensor(old) or old is new:
-            continue
-        if is_tensor(new) and not frame.on_core:
-            plan.tensors.add(name)
-            raise _Again
-        if is_tile(new) and frame.direction(old) is Direction.In:
-            plan.loaded.add(name)
-            raise _Again
-
-
-def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> Value:
-    """The value a carried name has at the end of the body; it must keep the type it began with."""
-    model = frame.env[name]
-    if isinstance(model, Unusable):
-        raise frame.error(f"{name} {model.reason}", node, KernelNameError)
-    if isinstance(init.type, ScalarType) and (is_number(model) or is_scalar(model)):
-        dtype = init.type.dtype
-        given = model.type.dtype if is_scalar(model) else frame.default_dtype(model)
-        if given == dtype or (given.is_integer and dtype.is_integer):
-            return frame.scalar(model, dtype, node, name)
-    elif is_tile(init) and is_tensor(model):
-        model = frame.tile(model, node, name)
-        if same_type(init.type, model.type):
-            return model
-    elif isinstance(model, Value) and same_type(init.type, model.type):
-        if is_tensor(model) and frame.direction(model) is Direction.In and name not in plan.inputs:
-            # Writes in the body would reach an input in the next turn.
-            plan.inputs.add(name)
-            raise _Again
-        return model
-    raise frame.error(
-        f"{name} is carried by the loop and changes from {describe(init)}{valid_text(init)} to "
-        f"{describe(model)}{valid_text(model)}; "
-        "let it begin and end with one type" + (", such as 0.0" if init.type == ScalarType(INDEX) else ""),
-        node,
-    )
-
-
-def _forget(
-    statements: Statements, loop: _Loop, before: dict[str, Model], carried: Sequence[str], local: Sequence[str]
-) -> None:
-    """After a loop: names that only its body knows are unusable, tensors must be what they were."""
-    reason = "is assigned only inside a loop; give it a value before the loop"
-    env, live = statements.frame.env, statements.live
-    needed = live.entering_body(loop.node) | live.after(loop.node)
-    for name in [*stored_names(loop.body), *local]:
-        if name not in env:
-            continue
-        if name not in before:
-            env[name] = Unusable(reason)
-        elif before[name] is not env[name]:
-            if name in needed and name not in carried:
-                _check_unchanged(statements.frame, name, before[name], env[name], loop.node)
-            env[name] = Unusable(reason)
-
-
-def _check_unchanged(frame: Frame, name: str, old: Model, new: Model, node: ast.AST) -> None:
-    """A name that is not carried has to mean the same in every turn."""
-    if isinstance(old, Unusable) or (not isinstance(old, Value) and type(old) is type(new) and old == new):
-        return
-    if not is_tensor(old):
-        message = f"{name} changes in the loop from {describe(old)} to {describe(new)}; use two names"
-    elif is_tensor(new):
-        message = f"{name} is a tensor and stands for another one after a turn of the loop; use two names"
-    else:
-        message = f"{name} begins as a tensor and becomes {describe(new)} in the loop; load it before the loop"
-    raise frame.divisible(message, node) if is_tensor(old) else frame.error(message, node)
+    return Loop(node, explicit, body[:-1], results, call.args)

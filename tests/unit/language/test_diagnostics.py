@@ -72,6 +72,16 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "try": (KernelSyntaxError, in_incore("if n > 1:\n    ⟦import os⟧"), "import is not part of the language"),
     "f-string": (KernelSyntaxError, in_incore("s = ⟦f'{n}'⟧"), "f-strings are not part of the language"),
     "dictionary": (KernelSyntaxError, in_incore("s = ⟦{}⟧"), "dictionaries are not part of the language"),
+    "while without an end": (
+        KernelTypeError,
+        in_incore("k = 0\nwhile ⟦k < n⟧:\n    out[:] = a"),
+        "nothing in the loop changes its condition",
+    ),
+    "bounds by name": (
+        KernelSyntaxError,
+        in_incore("for i in pl.range(0, n, ⟦step=2⟧):\n    out[:] = a"),
+        "pl.range takes its bounds by position: (start, stop, step)",
+    ),
     "break of turns that are independent": (
         KernelSyntaxError,
         in_entry("⟦for i in pl.parallel(n): break⟧\nreturn out"),
