@@ -124,21 +124,22 @@ class ChipWorker:
             RuntimeError: the worker is closed, or a tensor was freed.
             Whatever a call of the program raises.
         """
-        with self._call():
-            if isinstance(compiled, RegisteredProgram):
-                if compiled.worker is not self:
-                    raise ValueError(f"{compiled!r} is registered with another worker; register it with this one")
-                program = compiled.program
-            else:
-                program = self._fitting(_checked(compiled))
+        self._begin()
+        try:
+            program = self._program(compiled)
+            settings = self._settings if config is None else config
+            if not any(isinstance(value, DeviceTensor) for value in args):
+                return program(*args, config=settings)
             # The program gets arrays in their place, for which it has its fastest way.
             values = list(args)
             for at, (param, value) in enumerate(zip(program.config.params, args, strict=False)):
                 if isinstance(value, DeviceTensor):
                     values[at] = self._own(value, f"{program.config.entry}(): argument '{param.name}'")
-            program(*values, config=self._settings if config is None else config)
+            program(*values, config=settings)
             outputs = tuple(args[index] for index in program.config.returns)
             return outputs if len(outputs) > 1 else outputs[0] if outputs else None
+        finally:
+            self._end()
 
     def alloc_tensor(self, shape: Sequence[int], dtype: object, init: object = None) -> DeviceTensor:
         """A tensor in the worker's memory.
@@ -224,17 +225,24 @@ class ChipWorker:
     def __repr__(self) -> str:
         return f"<ChipWorker {self.config.platform_name}{', closed' if self._closed else ''}>"
 
-    @contextmanager
-    def _call(self) -> Iterator[None]:
+    def _begin(self) -> None:
         with self._changed:
             self._refuse_if_closed()
             self._calls += 1
+
+    def _end(self) -> None:
+        with self._changed:
+            self._calls -= 1
+            if self._closed:
+                self._changed.notify_all()
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        self._begin()
         try:
             yield
         finally:
-            with self._changed:
-                self._calls -= 1
-                self._changed.notify_all()
+            self._end()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -248,6 +256,13 @@ class ChipWorker:
                 f"{what}: {tensor!r} belongs to {tensor.owner!r}; copy_from and copy_to carry its elements"
             )
         return tensor.memory(what)
+
+    def _program(self, compiled: Program | RegisteredProgram) -> CompiledProgram:
+        if not isinstance(compiled, RegisteredProgram):
+            return self._fitting(_checked(compiled))
+        if compiled.worker is not self:
+            raise ValueError(f"{compiled!r} is registered with another worker; register it with this one")
+        return compiled.program
 
     def _fitting(self, compiled: Program) -> CompiledProgram:
         program = compiled.load() if isinstance(compiled, CompiledKernel) else compiled
