@@ -31,9 +31,7 @@ def main() -> int:
     options: dict[str, object] = dict(text.split("=", 1) for text in given.option)
     options |= {"backend_type": given.backend_type, "execution_mode": given.execution_mode}
     try:
-        tensors = {
-            name: parse_tensor_text(name, text) for name, text in (pair.split("=", 1) for pair in given.tensor)
-        }
+        tensors = {name: parse_tensor_text(name, text) for name, text in (pair.split("=", 1) for pair in given.tensor)}
         entry = load_entry(given.module, given.entry, given.import_root)
         with following_links():
             closure = collect(entry)

@@ -171,14 +171,9 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
 
     from pypto.runtime.config import RunConfig
     from pypto.runtime.distributed.config import DistributedConfig
+    from pypto.runtime.distributed.program import DistributedProgram
 
     target = bundle.description.target
-    config = RunConfig(
-        backend_type=target.backend_type,
-        execution_mode=target.execution_mode,
-        sim_checks=True,
-        distributed_config=DistributedConfig(range(plan["ranks"])) if plan["ranks"] else None,
-    )
     golden = function_of(module, plan["function"], "function")
     kernel = bundle.load(plan["entry"])
     for entry in bundle.entries:
@@ -191,7 +186,16 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
             for parameter, value in zip(parameters, values, strict=True)
             if parameter.direction != "out"
         ]
-        kernel.programs[entry.key.digest](*values, config=config)
+        program = kernel.programs[entry.key.digest]
+        talks = isinstance(program, DistributedProgram) and program.host.cores_talk
+        config = RunConfig(
+            backend_type=target.backend_type,
+            execution_mode=target.execution_mode,
+            # A checked run has a copy of the memory, which no other rank reaches.
+            sim_checks=not talks,
+            distributed_config=DistributedConfig(range(plan["ranks"])) if plan["ranks"] else None,
+        )
+        program(*values, config=config)
         results = [(p.name, value) for p, value in zip(parameters, values, strict=True) if p.direction != "in"]
         returned = golden(*read, **{name: float(text) for name, text in plan["golden_arguments"].items()})
         expected = returned if isinstance(returned, tuple) else (returned,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,18 @@ def test_chips_for_the_other_runtime_in_a_window_of_one_task() -> None:
     assert np.array_equal(y, x + np.float32(1) + np.float32(1) + np.float32(1))
     with pytest.raises(ValueError, match="was built for the runtime host_build_graph, but the call's"):
         rank_programs.around_the_ring.warmup()(x, y, 1, config=config)
+
+
+def test_calls_of_several_threads_have_ranks_of_their_own() -> None:
+    kernel = rank_programs.around_the_ring.compile(config=on(2))
+
+    def call(seed: int) -> bool:
+        x, y = numbers("f32", (ROWS, COLUMNS), seed), np.zeros((ROWS, COLUMNS), np.float32)
+        kernel(x, y, 1)
+        return np.array_equal(y, x + np.float32(1) + np.float32(1) + np.float32(1))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(call, range(3)))
 
 
 def test_checked_runs_in_every_rank() -> None:

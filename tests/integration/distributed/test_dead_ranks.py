@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 import rank_programs
 from conftest import children
-from rank_programs import COLUMNS, ROWS, some_misbehave
+from rank_programs import COLUMNS, ROWS, around_the_ring, some_misbehave
 
 from pypto.runtime import DistributedConfig, HostProgramError, LoadError, RankError, RunConfig
 
@@ -181,3 +182,30 @@ def _ended(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
+
+
+def _kill_at_random(seed: int) -> str:
+    """One worker, one rank killed (or stopped for good) at a random time; what came of the calls."""
+    chosen = random.Random(seed)
+    world, laps = chosen.randint(1, 4), chosen.randint(1, 30)
+    config = on(list(range(world)), run_timeout_s=20)
+    x, y = np.zeros((ROWS, COLUMNS), np.float32), np.zeros((ROWS, COLUMNS), np.float32)
+    with around_the_ring.compile(config=config).prepare() as worker:
+        victim = chosen.randrange(world)
+        timer = threading.Timer(chosen.uniform(0, 0.05), os.kill, (worker.processes[victim], signal.SIGKILL))
+        timer.start()
+        try:
+            for _ in range(10_000):
+                worker(x, y, laps)
+                assert (y == laps * world + 1).all()
+        except RankError as error:
+            assert (error.rank, error.cause) == (victim, "was ended by SIGKILL")
+            return "named"
+        finally:
+            timer.join()
+    return "not killed"
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 40)] + [0, 1, 2])
+def test_a_rank_that_is_killed_at_any_time_is_named(seed: int) -> None:
+    assert _kill_at_random(seed) == "named"
