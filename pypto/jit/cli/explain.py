@@ -30,11 +30,12 @@ class Explanation:
     Attributes:
         kernel: name of the kernel.
         variant: what it is compiled for.
-        verdict: ``ready hit``, ``generated hit``, ``bundle hit``, ``miss``, ``bypass``, ``forced`` or ``off``.
+        verdict: ``ready hit``, ``generated hit``, ``bundle hit``, ``miss``, ``bypass``, ``forced``, ``off``,
+            or ``failed`` for a request that cannot be answered at all.
         key: digest of the request's key.
         nearest: digest of the stored key that shares most with it; for a miss.
         differences: every field in which the two differ.
-        reason: of a bypass, a bundle hit or an entry that cannot be used.
+        reason: of everything but a hit and a miss that has a nearest key.
     """
 
     kernel: str
@@ -48,7 +49,16 @@ class Explanation:
 
 def explain_requests(module: str, config: Path, *, as_json: bool) -> int:
     """Explain every request of a warmup file; returns the exit status: 1 if one would not hit."""
-    found = [_explain(request) for request in load_warmup(module, config)]
+    from pypto.bundle.errors import BundleDamaged, BundleIncompatible
+    from pypto.toolchain import ToolchainError
+
+    found = []
+    for wanted in load_warmup(module, config):
+        try:
+            found.append(_explain(wanted))
+        except (BundleDamaged, BundleIncompatible, ToolchainError) as error:
+            variant = str(wanted.request.specialization)
+            found.append(Explanation(wanted.kernel, variant, "failed", reason=str(error)))
     if as_json:
         print_json({"schema_version": 1, "requests": [_record(each) for each in found]})
     else:

@@ -21,6 +21,7 @@ from pypto.__main__ import main as overview
 from pypto.build.errors import BuildError
 from pypto.jit.cli import output
 from pypto.jit.cli.command import main
+from pypto.toolchain import ToolchainError
 
 Run = Callable[..., Any]
 
@@ -318,6 +319,24 @@ def test_explain_of_requests_that_reach_no_cache(run: Run, config: Path) -> None
     assert "none" in found["reason"]
     change(config, enabled=False, extra_source_paths=[])
     assert explain(run, config, status=1)[0]["verdict"] == "off"
+
+
+def test_explain_of_requests_that_fail(run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request would raise this; the others are still explained."""
+
+    def broken() -> Any:
+        raise ToolchainError("the descriptor is damaged")
+
+    warm(run, config)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYPTO_BUNDLE_PATH", str(tmp_path / "absent.bundle"))
+        found = explain(run, config, status=1)
+        assert {each["verdict"] for each in found} == {"failed"}
+        assert "absent.bundle is no bundle: there is no such directory" in found[0]["reason"]
+        assert {r["result"] for r in warm(run, config, status=1)} == {"failed"}
+    monkeypatch.setattr(pypto.toolchain.selection, "current", broken)
+    found = explain(run, config, status=1)
+    assert {(each["verdict"], each["reason"]) for each in found} == {("failed", "the descriptor is damaged")}
 
 
 def test_explain_two_keys(run: Run, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
