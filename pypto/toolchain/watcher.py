@@ -52,7 +52,7 @@ class Watcher:
             start: watch it even if nothing is watched yet.
         """
         with self._lock, contextlib.suppress(OSError):
-            if self._process is None and start and sys.executable:
+            if self._process is None and start and _knows_itself():
                 self._process = _spawn()
             if self._process is not None:
                 self._left.add(f"{kind}{name}")
@@ -82,6 +82,11 @@ class Watcher:
         self._lock = threading.Lock()
         self._process = None
         self._left = set()
+
+
+def _knows_itself() -> bool:
+    """Whether `sys.executable` is an interpreter; in a program that embeds Python it may be that program."""
+    return os.path.basename(sys.executable or "").startswith(("python", "pypy"))
 
 
 def _spawn() -> tuple[int, int]:

@@ -75,3 +75,10 @@ def test_no_shared_byte_is_ever_missed(library: ctypes.CDLL, seed: int) -> None:
             assert library.regions_overlap(numbers(a), numbers(b)), (a, b)
         if library.region_covers(numbers(a), numbers(b)):
             assert addresses(b) <= addresses(a), (a, b)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_accesses_found_by_address_are_all_there_are(library: ctypes.CDLL, seed: int) -> None:
+    library.accesses_disagree.argtypes = [ctypes.c_uint64, ctypes.c_int32]
+    library.accesses_disagree.restype = ctypes.c_int64
+    assert library.accesses_disagree(seed, 2000) == 0

@@ -69,11 +69,17 @@ def test_rt_18_dia_02_restoring_from_a_readonly_store(store: ArtifactStore, buil
 
 
 @pytest.mark.parametrize("place", ["root/run", "link/run"])
-def test_rt_13_92_a_run_directory_in_the_store(store: ArtifactStore, tmp_path: Path, place: str) -> None:
+def test_rt_13_92_a_run_directory_in_the_store(
+    store: ArtifactStore, builds: Builds, tmp_path: Path, place: str
+) -> None:
     handle = publish(store, chip_files())
     (tmp_path / "link").symlink_to("root")
     with pytest.raises(ValueError, match="lies in the store"):
         bind_artifact(kernel(), store, handle, tmp_path / place)
+    compiled = bound(store, handle, builds, tmp_path)
+    compiled.ensure_ready()
+    with pytest.raises(ValueError, match="lies in the store"):
+        restore_artifact(store, runtime_of(compiled).handle, tmp_path / place)
 
 
 def test_rt_94_dia_26_states_and_second_bindings(store: ArtifactStore, builds: Builds, tmp_path: Path) -> None:
