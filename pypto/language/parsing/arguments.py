@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+
 from pypto.ir.nodes import Value
 from pypto.ir.ops.arith import PREDICATES
-from pypto.ir.types import BF16, FP16, FP32, DType, MemorySpace
+from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, DynDim, MemorySpace, ScalarType
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
+    Model,
     describe,
     is_number,
     is_scalar,
@@ -79,15 +82,28 @@ def flag_argument(frame: Frame, bound: Bound, name: str) -> bool:
     return flag
 
 
-def scalar_argument(frame: Frame, bound: Bound, name: str, dtype: DType) -> Value:
-    """A number for elements of ``dtype``; run-time numbers of FP32 also stand for those of 16 bits."""
-    model = bound[name]
+def element(frame: Frame, model: Model, dtype: DType, node: ast.AST, what: str) -> Value:
+    """A number that stands for elements of ``dtype``.
+
+    A run-time FP32 stands beside elements of 16 bits, and a whole number becomes a floating-point one, as in Python.
+    """
+    if isinstance(model, DynDim):
+        model = frame.dimension(model, node)
     if is_scalar(model) and dtype in (FP16, BF16) and model.type.dtype == FP32:
         value: Value = model
         return value
-    if dtype.is_float and is_number(model) and not isinstance(model, bool):
+    if is_scalar(model) and dtype.is_float and model.type.dtype.is_integer:
+        return frame.op("arith.cast", [model], node, (ScalarType(dtype),)).result
+    if isinstance(model, bool) and dtype != BOOL:
+        raise frame.error(f"{what} must be a number, not {model}", node)
+    if is_number(model) and dtype.is_float:
         model = float(model)
-    return frame.scalar(model, dtype, bound.place(name), f"{bound.label}: {name}")
+    return frame.scalar(model, dtype, node, what)
+
+
+def scalar_argument(frame: Frame, bound: Bound, name: str, dtype: DType) -> Value:
+    """An argument that is a number for elements of ``dtype``."""
+    return element(frame, bound[name], dtype, bound.place(name), f"{bound.label}: {name}")
 
 
 def predicate(frame: Frame, bound: Bound) -> str:

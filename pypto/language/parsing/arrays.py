@@ -14,10 +14,10 @@ from pypto.ir.nodes import Value
 from pypto.ir.ops.registry import all_definitions, definition
 from pypto.ir.ops.tile_matrix import PRODUCTS
 from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, PLACES, ROW_LOCAL_REDUCTIONS, is_elementwise
-from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, TensorType, TileType
+from pypto.ir.types import FP32, DType, TensorType, TileType
 from pypto.ir.values import same_value, simplified
 from pypto.language.errors import CompileError, TileCodeError
-from pypto.language.parsing.arguments import predicate
+from pypto.language.parsing.arguments import element, predicate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor
 from pypto.language.parsing.operators import COMMUTATIVE, EXCHANGED, EXPANDED, WITH_SCALAR
@@ -140,12 +140,7 @@ def _repeated(frame: Frame, column: Value, shape: Dims, node: ast.AST) -> Value:
 
 def _scalar(frame: Frame, model: Model, tensor: Value, node: ast.AST) -> Value:
     dtype = tensor.type.dtype if isinstance(tensor.type, TensorType) else FP32
-    if is_scalar(model) and (model.type.dtype == dtype or (dtype in (FP16, BF16) and model.type.dtype == FP32)):
-        value: Value = model
-        return value
-    if isinstance(model, bool) and dtype != BOOL:
-        raise frame.error(f"a scalar beside a tensor must be a number, not {model}", node)
-    return frame.scalar(model, dtype, node, "a scalar beside a tensor")
+    return element(frame, model, dtype, node, "a scalar beside a tensor")
 
 
 def binary(frame: Frame, sign: str, left: Model, right: Model, label: str, node: ast.AST, **attrs: Any) -> Value:
@@ -365,12 +360,7 @@ def _full(frame: Frame, bound: Bound) -> Model:
     shape, dtype = bound["shape"], bound["dtype"]
     if not isinstance(shape, tuple) or not shape or not isinstance(dtype, DType):
         raise frame.error(f"{bound.label} takes a list of sizes, a dtype and a number", bound.node)
-    value = frame.scalar(
-        float(bound["value"]) if dtype.is_float and is_number(bound["value"]) else bound["value"],
-        dtype,
-        bound.place("value"),
-        f"{bound.label}: value",
-    )
+    value = element(frame, bound["value"], dtype, bound.place("value"), f"{bound.label}: value")
     return apply(frame, "full", [value], shape, dtype, bound.node)
 
 

@@ -6,9 +6,10 @@ import ast
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import BF16, BOOL, FP16, FP32, DynDim, MemorySpace, TileType
+from pypto.ir.types import BOOL, DynDim, MemorySpace, TileType
 from pypto.ir.values import defining_op
 from pypto.language.parsing import arrays
+from pypto.language.parsing.arguments import element
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor, is_tile
 from pypto.language.parsing.operators import COMMUTATIVE, EXCHANGED, EXPANDED, ON_TILES, PYTHON, SYMBOLS, WITH_SCALAR
@@ -80,13 +81,7 @@ def _scalar_power(frame: Frame, base: Model, exponent: Model, node: ast.AST) -> 
 
 def scalar_operand(frame: Frame, model: Model, tile: Value, node: ast.AST) -> Value:
     """A scalar beside a tile: numbers take the tile's dtype."""
-    dtype = tile_type(tile).dtype
-    if is_scalar(model) and (model.type.dtype == dtype or (dtype in (FP16, BF16) and model.type.dtype == FP32)):
-        value: Value = model
-        return value
-    if isinstance(model, bool) and dtype != BOOL:
-        raise frame.error(f"a scalar beside a tile must be a number, not {model}", node)
-    return frame.scalar(model, dtype, node, "a scalar beside a tile")
+    return element(frame, model, tile_type(tile).dtype, node, "a scalar beside a tile")
 
 
 def binary_tiles(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST, **attrs: Any) -> Value:

@@ -124,7 +124,7 @@ def test_numbers_on_bits_and_powers(expression: str) -> None:
     text = (
         "@entry\ndef main(a: pl.Tensor[[8, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[8, 64], pl.FP32]]):\n"
         f"    k = {expression}\n    with pl.at(level=pl.Level.CORE_GROUP):\n"
-        "        out[:] = a * pl.cast(k, pl.FP32)\n    return out\n"
+        "        out[:] = a * pl.cast(k, pl.FP32) + (k - pl.full([8, 64], pl.FP32, k))\n    return out\n"
     )
     for n in (3, 12):
         got = {"a": np.ones((8, 64)), "n": n, "out": np.zeros((8, 64))}
