@@ -20,6 +20,7 @@ from pypto.jit.artifact_cache import ArtifactSpec, ArtifactState, ArtifactStore,
 from pypto.jit.artifact_cache import store as store_module
 from pypto.jit.config import CacheConfig, configure_cache
 from pypto.jit.lookup import StoredEntries
+from pypto.jit.repeated import RepeatedCalls
 from pypto.runtime.compiled import Origin
 from pypto.runtime.config import RunConfig
 
@@ -290,11 +291,9 @@ def test_sta_15_16_38_jit_10_times_grow_and_hold_no_runs(
             now += ran
             return "ran"
 
-        def prepare(self, *_arguments: Any) -> None:
-            return None
-
     monkeypatch.setattr(stats.time, "perf_counter_ns", clock)
     monkeypatch.setattr(pypto.runtime.prebuilt, "load", lambda *_a, **_k: Slow())
+    monkeypatch.setattr(RepeatedCalls, "remember", lambda *_a: None)
     before = pypto.cache_stats()
     kernels.annotated.compile(config=enabled)
     assert not list(root.rglob("ready"))
