@@ -219,7 +219,12 @@ class TileOps:
     def _mscatter(self, op: Op) -> None:
         """Elements of a tile into a tensor; the source takes the place of a result."""
         source, index = (self.values.tile(v) for v in op.operands[:2])
-        self.text.template("scatter_memory", [source], [source], [index, *self._matrix(op, op.operands[2])])
+        arguments: list[Tile | str] = [index, *self._matrix(op, op.operands[2])]
+        if op.attrs["rows"]:
+            arguments.append(str(tile_type(op.operands[1]).shape[1]))
+        self.text.template(
+            "scatter_memory_rows" if op.attrs["rows"] else "scatter_memory", [source], [source], arguments
+        )
 
     def _signal(self, op: Op) -> None:
         """A cell that ranks signal through; ptoas is shown a reshape into a tile that nobody uses."""
@@ -242,6 +247,8 @@ class TileOps:
         dims = [window.length(axis) for axis in range(len(window.dims) - window.hidden)]
         start = _flat(window, [_ZERO] * len(window.dims))
         rows, stride = (dims[-2], window.strides[-2]) if len(dims) > 1 else (_ONE, dims[-1])
+        for dim in dims[:-2]:  # without gaps: only views have some
+            rows = binary("mul", dim, rows)
         return [f"$a{window.param} + {self.text.side.text(start)}", *map(self.text.side.text, (rows, stride, dims[-1]))]
 
     def _as_row(

@@ -170,9 +170,9 @@ def _merge_runs(call: Call) -> tuple[Type, ...]:
 
 def _matrix(call: Call, index: int) -> TensorType:
     tensor = call.tensor(index)
-    if tensor.rank > 2:
+    if tensor.rank > 2 and tensor.is_view:
         raise call.error(
-            f"takes tensors of one or two dimensions, got {tensor.rank}; use pl.reshape or pl.slice with drop_dims"
+            f"takes views of one or two dimensions, got {tensor.rank}; use pl.reshape or pl.slice with drop_dims"
         )
     return tensor
 
@@ -190,7 +190,13 @@ def _mgather(call: Call) -> tuple[Type, ...]:
 
 
 def _mscatter(call: Call) -> tuple[Type, ...]:
-    _same_shape(call, 0, 1)
+    source, index = call.tile(0), call.tile(1)
+    if not call.attrs["rows"]:
+        _same_shape(call, 0, 1)
+    elif index.shape[0] * index.shape[1] != source.shape[0] or index.valid != index.shape:
+        raise call.error(f"{source.shape[0]} rows need as many indices, got {list(index.shape)}")
+    elif source.shape[1] != call.tensor(2).shape[-1]:
+        raise call.error(f"the rows have {source.shape[1]} columns, those of the tensor {call.tensor(2).shape[-1]}")
     if _matrix(call, 2).dtype != call.tile(0).dtype:
         raise call.error(
             f"a tensor of {call.tensor(2).dtype} cannot take elements of {call.tile(0).dtype}; use pl.cast"
@@ -308,7 +314,16 @@ register(
         result_memory=MemorySpace.Vec,
     )
 )
-register(OpDef("tile.mscatter", (_SRC, _tile("idx", _POSITIONS), _TENSOR), _mscatter, core=CoreType.AIV, pure=False))
+register(
+    OpDef(
+        "tile.mscatter",
+        (_SRC, _tile("idx", _POSITIONS), _TENSOR),
+        _mscatter,
+        (Attr("rows", bool),),
+        core=CoreType.AIV,
+        pure=False,
+    )
+)
 
 user_name(
     "gather_row",

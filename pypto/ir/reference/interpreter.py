@@ -174,7 +174,10 @@ class _Run:
             return []
         if name == "mscatter":
             source, index, tensor = operands
-            tensor.reshape(-1)[index.astype(np.int64)] = source
+            if op.attrs["rows"]:
+                tensor.reshape(-1, tensor.shape[-1])[index.astype(np.int64).ravel()] = source
+            else:
+                tensor.reshape(-1)[index.astype(np.int64)] = source
             return []
         if name in MOVING and not changes_elements(op):
             made = MOVING[name](op, *operands)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pypto.ir.nodes import Direction, FunctionKind, Op, Value
 from pypto.ir.types import BF16, FP16, FP32, DType, MemorySpace, ScalarType, TensorType, TileType
 from pypto.ir.values import defining_op
+from pypto.language.parsing.elementwise import apply_binary
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Interval, Model, describe, is_number, is_scalar, is_tensor, is_tile, is_whole
 
@@ -154,10 +155,22 @@ def write(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, n
         frame.builder.store(tile, tensor, indices)
 
 
+def _unravelled(frame: Frame, base: Value, position: Model, node: ast.AST) -> tuple[Model, ...]:
+    """The indices of the element at a flat position."""
+    dims: tuple[Model, ...] = tile_type(base).shape if is_tile(base) else frame.dims(base, node)
+    indices: list[Model] = []
+    for dim in dims[:0:-1]:
+        indices.append(apply_binary(frame, "mod", position, dim, node))
+        position = apply_binary(frame, "floordiv", position, dim, node)
+    return (position, *reversed(indices))
+
+
 def _indices(frame: Frame, bound: Bound, tensor: Value) -> list[Value]:
     name = list(bound.models)[1]
-    model = bound[name] if isinstance(bound[name], tuple) else (bound[name],)
+    model = bound[name] if isinstance(bound[name], tuple) else _unravelled(frame, tensor, bound[name], bound.node)
     rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 2
     if len(model) != rank:
-        raise frame.error(f"{bound.label}: {name} must be a list of {rank} indices", bound.place(name))
+        raise frame.error(
+            f"{bound.label}: {name} must be a list of {rank} indices, or a flat position", bound.place(name)
+        )
     return [frame.index(m, bound.place(name), f"{bound.label}: an index") for m in model]

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from pypto.ir.nodes import Value
+from pypto.ir.nodes import Direction, Value
 from pypto.ir.ops.tile_index import COMPARED, OUTSIDE, PATTERNS, chosen
 from pypto.ir.types import INT32, DType, MemorySpace, TensorType, TileType
 from pypto.language.parsing.arguments import (
@@ -19,7 +19,8 @@ from pypto.language.parsing.arguments import (
 )
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame, tile_type
-from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tile
+from pypto.language.parsing.memory_calls import plane
+from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor, is_tile
 
 
 def _tile(frame: Frame, bound: Bound, name: str) -> Value:
@@ -171,9 +172,29 @@ def _scatter_update(frame: Frame, bound: Bound) -> Model:
         axis, index, source = (-2 if source is None else source), axis, index
     if axis not in (-2, 0):
         raise frame.error(f"{bound.label}: dim must be -2, not {describe(axis)}", bound.node)
+    target = bound["input"]
+    if is_tensor(target) and frame.direction(target) is not Direction.In:
+        return _update_tensor(frame, bound, target, index, source)
     target = _tile(frame, bound, "input")
     operands = [frame.tile(m, bound.node, f"{bound.label}: {n}") for m, n in ((index, "index"), (source, "src"))]
     return frame.op("tile.scatter_update", [target, *operands], bound.node).result
+
+
+def _update_tensor(frame: Frame, bound: Bound, target: Value, index: Model, source: Model) -> Value:
+    """Rows of a tensor that may be written, in place."""
+    if is_tensor(source):
+        frame.check_reads(source, bound.node)
+        dims = frame.dims(source, bound.node)
+        if len(dims) > 2:
+            zeros = [frame.index(0, bound.node, "an offset") for _ in dims]
+            source, start, axes = plane(frame, bound, source, zeros, dims, bound.node)
+            shape = [frame.known(dims[axis], bound.node, f"{bound.label}: a size of src") for axis in axes]
+            with frame.at(bound.node):
+                source = frame.builder.load(source, start, (shape[0], shape[1]), hint="rows")
+    tile = frame.tile(source, bound.node, f"{bound.label}: src")
+    where = frame.tile(index, bound.node, f"{bound.label}: index")
+    frame.op("tile.mscatter", [tile, where, target], bound.node, (), rows=True)
+    return target
 
 
 def _gather_row(frame: Frame, bound: Bound) -> Model:
@@ -222,7 +243,8 @@ def _mscatter(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     tensor = tensor_argument(frame, bound, "output_tensor")
     frame.check_writes(tensor, bound.place("output_tensor"))
-    frame.op("tile.mscatter", [_tile(frame, bound, "src"), _tile(frame, bound, "idx"), tensor], bound.node)
+    operands = [_tile(frame, bound, "src"), _tile(frame, bound, "idx"), tensor]
+    frame.op("tile.mscatter", operands, bound.node, (), rows=False)
     return tensor
 
 

@@ -54,7 +54,7 @@ def load_window(
     sizes = [frame.known(m, place, f"{bound.label}: a size in {shape_name}") for m in shape]
     lengths = bound["valid_shape"]
     if len(sizes) == rank > 2:
-        tensor, offsets, axes = _plane(frame, bound, tensor, offsets, sizes, place)
+        tensor, offsets, axes = plane(frame, bound, tensor, offsets, sizes, place)
         sizes = [sizes[axis] for axis in axes]
         if isinstance(lengths, tuple) and len(lengths) == rank:
             lengths = tuple(lengths[axis] for axis in axes)
@@ -67,7 +67,7 @@ def load_window(
         return frame.builder.load(tensor, offsets, (rows, cols), valid, memory)
 
 
-def _plane(
+def plane(
     frame: Frame, bound: Bound, tensor: Value, offsets: list[Value], sizes: Sequence[Model], place: ast.AST
 ) -> tuple[Value, list[Value], tuple[int, int]]:
     """The two axes of a window that a tile spans, as a tensor of two dimensions with offsets in it.
@@ -119,7 +119,7 @@ def _store(frame: Frame, bound: Bound) -> Model:
         given, place = bound["shapes"], bound.place("shapes")
         if isinstance(given, tuple) and len(given) == rank > 2:
             known = [simplified(frame.index(m, place, f"{bound.label}: a size")) for m in given]
-            target, offsets, axes = _plane(frame, bound, tensor, offsets, known, place)
+            target, offsets, axes = plane(frame, bound, tensor, offsets, known, place)
             given, rank = tuple(known[axis] for axis in axes), 2
         sizes = frame.valid_shape(given, tile_type(tile).shape, rank, place)
         lengths = [frame.index(size, bound.place("shapes"), f"{bound.label}: a size") for size in sizes]

@@ -97,3 +97,19 @@ def experts(
 def shifted(a: pl.Tensor[[2000, 64], F], out: pl.Out[pl.Tensor[[2000, 64], F]], n: pl.Scalar[Z]):
     with pl.at(level=pl.Level.CORE_GROUP):
         out[:] = pl.slice(a, [2000, 64], [n, 0], pad_value=pl.PadValue.zero, clamp=True) * 2.0
+
+
+@pl.jit
+def cache_update(
+    cache: pl.InOut[pl.Tensor[[8, 128, 1, 64], H]],
+    new: pl.Tensor[[1, 8, 1, 64], H],
+    slots: pl.Tensor[[4, 2], Z],
+    rows: pl.Tensor[[8, 64], F],
+    table: pl.InOut[pl.Tensor[[1000, 64], F]],
+    back: pl.Out[pl.Tensor[[8, 64], H]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        cache = pl.tensor.scatter_update(cache, -2, pl.reshape(slots, [1, 8]), new)
+        table = pl.scatter_update(table, -2, slots, rows)
+        back[:] = pl.mgather(cache, pl.reshape(slots, [1, 8]))
+        pl.write(table, 65, pl.read(rows, 70))

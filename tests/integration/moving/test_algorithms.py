@@ -63,3 +63,18 @@ def test_a_window_larger_than_a_tile(checked: RunConfig) -> None:
     kernels.shifted(a, out, 1500, config=checked)
     expected[:500] = a[1500:] * 2
     np.testing.assert_array_equal(out, expected)
+
+
+def test_rows_of_a_cache_are_replaced(checked: RunConfig) -> None:
+    cache, new, rows = np.zeros((8, 128, 1, 64), H), numbers(1, 1, 8, 1, 64, dtype=H), numbers(2, 8, 64)
+    slots = 2 + np.random.default_rng(3).permutation(990)[:8].reshape(4, 2).astype(Z)
+    table, back = np.zeros((1000, 64), F), np.zeros((8, 64), H)
+    kernels.cache_update(cache, new, slots, rows, table, back, config=checked)
+    expected = np.zeros((1024, 64), H)
+    expected[slots.ravel()] = new.reshape(8, 64)
+    np.testing.assert_array_equal(cache.reshape(1024, 64), expected)
+    np.testing.assert_array_equal(back, new.reshape(8, 64))
+    wide = np.zeros((1000, 64), F)
+    wide[slots.ravel()] = rows
+    wide[1, 1] = rows[1, 6]
+    np.testing.assert_array_equal(table, wide)

@@ -62,6 +62,13 @@ def test_an_output_is_read_back_on_the_core() -> None:
     assert out[0, 0] == arguments["a"][3, 4] + 1
 
 
+def test_flat_positions() -> None:
+    arguments, out = result(
+        in_scope("t = a * 1.0\nout[:] = t\npl.write(out, 64 * n + 3, pl.read(t, n + 128) + pl.read(b, 65))")
+    )
+    assert out[5, 3] == arguments["a"][2, 5] + arguments["b"][1, 1]
+
+
 def test_windows_are_clamped_and_filled_up() -> None:
     arguments, out = result(
         in_scope(

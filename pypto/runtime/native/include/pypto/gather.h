@@ -190,6 +190,18 @@ inline void scatter_memory(S& s, I& index, E* memory, int64_t rows, int64_t stri
     }
 }
 
+// Rows of a tensor: memory[index[k], :] = s[k, :]; the index counts row by row.
+template <class S, class I, class E>
+inline void scatter_memory_rows(S& s, I& index, E* memory, int64_t rows, int64_t stride, int64_t cols,
+                                int64_t index_cols) {
+  for (int64_t k = 0; k < s.GetValidRow(); ++k) {
+    const int64_t place = at(index, k / index_cols, k % index_cols);
+    const int64_t row = require_index(place, rows, "the rows of pl.scatter_update's input");
+    bounds::require_inside(memory + row * stride, cols * static_cast<int64_t>(sizeof(E)), true);
+    for (int64_t c = 0; c < s.GetValidCol(); ++c) memory[row * stride + c] = at(s, k, c);
+  }
+}
+
 // Pairs of a value and its 32-bit position, 8 bytes each: the values of a sorted run as 4 or 8 bytes of elements.
 template <class E>
 struct Pair {
