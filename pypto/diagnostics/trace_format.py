@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,13 +55,17 @@ def _flows(events: list[Mapping[str, Any]]) -> Iterator[str]:
     for event in events:
         if event["ph"] == "X":
             slices.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    for lane in slices.values():
+        lane.sort()
     started: dict[object, float] = {}
     for event in events:
         if event["ph"] not in "sf":
             continue
         flow, at = event["id"], event["ts"]
         lane = slices.get((event["pid"], event["tid"]), [])
-        if not any(begin <= at <= end for begin, end in lane):
+        # Slices of a lane follow each other: only the last one that has begun can hold it.
+        latest = bisect.bisect_right(lane, (at, math.inf)) - 1
+        if latest < 0 or lane[latest][1] < at:
             yield f"flow {flow} touches no slice at {at}"
         if event["ph"] == "s":
             started[flow] = at
