@@ -191,8 +191,6 @@ class RunConfig:
         for name in ("enable_chip_swimlane", "enable_dep_gen", "enable_scope_stats"):
             if getattr(self, name) and self.sim_checks:
                 raise ValueError(f"RunConfig: {name} cannot watch a run with sim_checks; make two runs")
-            if getattr(self, name) and self.distributed_config is not None:
-                raise ValueError(f"RunConfig: {name} watches programs of one chip, not the ranks of a distributed one")
         for name in ("ring_task_window", "ring_heap", "ring_dep_pool"):
             if getattr(self, name) is None:
                 continue

@@ -14,7 +14,6 @@ import pytest
 
 from pypto.runtime import (
     BackendType,
-    DistributedConfig,
     ExecutionMode,
     MemoryPlanner,
     OptimizationStrategy,
@@ -119,11 +118,6 @@ def test_a_config_is_frozen() -> None:
         ({"execution_mode": "device", "sim_checks": True}, ValueError, "sim_checks needs execution_mode='sim'"),
         ({"enable_chip_swimlane": 1, "sim_checks": True}, ValueError, "enable_chip_swimlane cannot watch a run"),
         ({"enable_dep_gen": True, "sim_checks": True}, ValueError, "enable_dep_gen cannot watch"),
-        (
-            {"enable_dep_gen": True, "distributed_config": DistributedConfig(device_ids=[0, 1])},
-            ValueError,
-            "enable_dep_gen watches programs of one chip",
-        ),
         ({"enable_scope_stats": True, "sim_checks": True}, ValueError, "enable_scope_stats cannot watch"),
         ({"ring_heap": 4, "runtime": "host_build_graph"}, ValueError, "ring_heap is a size of the runtime 'tensormap"),
         ({"ring_dep_pool": 0}, ValueError, "RunConfig.ring_dep_pool is 1 or more, got 0"),
