@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pypto._identity.records import parse_canonical_json
+from pypto.runtime.config import BackendType, ExecutionMode, platform_name
 from pypto.runtime.forks import ForkSafeLock
+from pypto.runtime.kernel_config import CONFIG_FILE
 
 if TYPE_CHECKING:
     from pypto.runtime.config import RunConfig
@@ -65,6 +69,9 @@ class CompiledKernel:
         key: digest of the artifact key; ``None`` when there was no persistent cache to need one.
         bundle_digest: digest of the sealed bundle that it comes from.
         reusable: whether later requests of this process may have it; not if its sources changed while it was built.
+
+    What `pypto.runtime.CompiledProgram` tells of itself, it tells as well, and builds nothing for it: ``platform``,
+    ``backend_type``, ``execution_mode``, ``param_names``, ``output_indices``, ``has_return``, ``orchestration_names``.
     """
 
     default_config: RunConfig | None = None
@@ -134,6 +141,54 @@ class CompiledKernel:
         """Folder of the latest run that left diagnostics."""
         program = self._distributed or self._loaded
         return None if program is None else program.latest_diagnostics
+
+    @functools.cached_property
+    def _description(self) -> Mapping[str, Any]:
+        """Its configuration, generated at least."""
+        ready, directory = self._known_ready(), self.output_dir
+        if ready is not None:
+            data = ready.files[CONFIG_FILE]
+        elif directory is not None:
+            data = (directory / CONFIG_FILE).read_bytes()
+        else:
+            raise RuntimeError(f"{self!r} has no files")
+        description: Mapping[str, Any] = parse_canonical_json(data, CONFIG_FILE)
+        return description
+
+    @property
+    def backend_type(self) -> BackendType:
+        """The hardware generation that it is compiled for."""
+        return BackendType(self._description["backend_type"])
+
+    @property
+    def execution_mode(self) -> ExecutionMode:
+        """``sim`` or ``device``."""
+        return ExecutionMode(self._description["execution_mode"])
+
+    @property
+    def platform(self) -> str:
+        """Its target in one word, such as ``a2a3sim``."""
+        return platform_name(self.backend_type, self.execution_mode)
+
+    @property
+    def param_names(self) -> tuple[str, ...]:
+        """Names of all parameters, in call order."""
+        return tuple(param["name"] for param in self._description["params"])
+
+    @property
+    def output_indices(self) -> tuple[int, ...]:
+        """Positions of the parameters that are written."""
+        return tuple(i for i, param in enumerate(self._description["params"]) if param["direction"] != "in")
+
+    @property
+    def has_return(self) -> bool:
+        """Whether a call returns something."""
+        return bool(self._description["returns"])
+
+    @property
+    def orchestration_names(self) -> tuple[str, ...]:
+        """Names of the entries."""
+        return (self._description["entry"],)
 
     def ensure_ready(self) -> None:
         """Build the binaries if they are missing; starts no device and runs no kernel.
