@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 _OUTPUT = "build_output"
@@ -23,9 +22,12 @@ def private_parent(cache_root: Path) -> Path:
             parent.mkdir(exist_ok=True)
             if os.access(parent, os.W_OK | os.X_OK):
                 return parent
-    for folder in _temporary_folders():
-        if not folder.is_relative_to(root):
-            # The folder is named, so that tempfile does not probe TMPDIR with a file of its own.
+    import tempfile
+
+    from pypto.toolchain.cleanup import temporary_folders
+
+    for folder in temporary_folders():
+        if not Path(folder).is_relative_to(root):
             with contextlib.suppress(OSError):
                 return Path(tempfile.mkdtemp(prefix="pypto-private-", dir=folder))
     raise OSError(
@@ -44,9 +46,3 @@ def new_run_directory(cache_root: Path, name: str) -> Path:
     if parent.is_relative_to(os.path.realpath(cache_root)):
         parent = private_parent(cache_root)
     return parent / unused
-
-
-def _temporary_folders() -> list[Path]:
-    named = os.environ.get("TMPDIR")
-    folders = [named] if named else []
-    return [Path(os.path.realpath(folder)) for folder in (*folders, "/tmp", "/var/tmp")]

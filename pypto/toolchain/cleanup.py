@@ -118,6 +118,15 @@ def running(group: int) -> Iterator[None]:
         _lose(group)
 
 
+def temporary_folders() -> list[str]:
+    """Where temporary files may go, best first, with links resolved.
+
+    `tempfile` would find the first that can be written by making a file in each.
+    """
+    named = os.environ.get("TMPDIR")
+    return [os.path.realpath(folder) for folder in (*([named] if named else []), "/tmp", "/var/tmp")]
+
+
 @contextlib.contextmanager
 def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
     """A new folder, removed at the end of the block whatever happens in it.
@@ -128,7 +137,8 @@ def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made.
     """
-    where = os.path.abspath(parent if parent is not None else tempfile.gettempdir())
+    folders = temporary_folders() if parent is None else [os.path.abspath(parent)]
+    where = next((folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)), folders[0])
     if where not in _swept:
         _swept.add(where)
         _sweep(where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ import pypto
 from pypto.jit.config import CacheConfig, capture_policy
 from pypto.runtime import RunConfig
 from pypto.runtime.compiled import Origin
+from pypto.toolchain.cleanup import private_folder
 
 
 def calling(**fields: Any) -> RunConfig:
@@ -232,3 +234,12 @@ def test_cfg_52_nothing_is_probed_in_tmpdir(
     kernels.annotated.compile(config=calling(enabled=True, root=tmp_path / "cache", readonly=True))
     assert not [path for path in opened if str(path).startswith(str(scratch))]
     assert list(scratch.iterdir()) == []
+    # Nor by the roots of the tools, which are made there, nor by a build that has to go there.
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with private_folder(None) as folder:
+        assert folder.parent == scratch
+    builds.forget_objects()
+    kernels.annotated.compile(config=calling(enabled=True, root=Path.cwd(), readonly=True))
+    made = [path.relative_to(scratch).parts[0] for path in map(Path, opened) if path.is_relative_to(scratch)]
+    assert made and all(name.startswith(("pypto-build-", "pypto-private-")) for name in made)
+    assert tempfile.tempdir is None
