@@ -50,6 +50,7 @@ class _Printer:
         self.added = {name: _only_added_to(callee) for name, (_, callee, _) in kernels.items()}
         self.handles = Handles(function.body)
         self.parameters = {param.value for param in function.params}
+        self.inputs = {param.value for param in function.params if param.direction is Direction.In}
         # Handles that are not released before their block ends.
         self.kept = {result for op in function.body.walk() for result in op.results}
         self.names: dict[Value, str] = {}
@@ -171,7 +172,11 @@ class _Printer:
             cpp = scalars.cpp_type(op.result.type.dtype) if isinstance(op.result.type, ScalarType) else ""
             indices = ", ".join(self.text(v, op) for v in op.operands[1:])
             name = self.fresh("n")
-            self.line(f"const {cpp} {name} = {self.text(op.operands[0], op)}.element<{cpp}>({{{indices}}});")
+            tensor = self.text(op.operands[0], op)
+            if self.inputs.issuperset(self.handles.roots(op.operands[0])):
+                self.line(f"const {cpp} {name} = {tensor}.element<{cpp}>({{{indices}}});")
+            else:
+                self.line(f"const {cpp} {name} = o.element<{cpp}>({tensor}, {{{indices}}});")
             self.names[op.result] = name
         elif op.name == "func.call":
             self.submit(op)

@@ -101,8 +101,6 @@ class _Verifier:
             raise IRError(error.message, error.loc or op.loc) from None
         self.check_results(op, types)
         self.check_written(op)
-        if op.name == "tensor.read" and not self.incore:
-            self.check_host_read(op)
         for region in op.regions:
             self.block(region)
         self.check_regions(op)
@@ -139,17 +137,6 @@ class _Verifier:
             if source is not None and source.name == "tile.create":
                 raise IRError(
                     f"{definition(op.name).label} reads {value.name}, which has no values yet; use pl.full", op.loc
-                )
-
-    def check_host_read(self, op: Op) -> None:
-        """Tasks run after the entry has put all of them together, so that it reads inputs only."""
-        inputs = {id(p.value) for p in self.function.params if p.direction is Direction.In}
-        for root in Handles(self.function.body).roots(op.operands[0]):
-            if id(root) not in inputs:
-                raise IRError(
-                    f"an element of {root.name} is read where matrix and vector work are mixed, and tasks write it; "
-                    "read it in a scope with one kind of work",
-                    op.loc,
                 )
 
     def check_regions(self, op: Op) -> None:

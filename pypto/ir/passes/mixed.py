@@ -14,7 +14,7 @@ from pypto.ir.builder import Builder
 from pypto.ir.effects import tensor_read, tensor_written
 from pypto.ir.errors import IRError
 from pypto.ir.handles import Handles
-from pypto.ir.nodes import Block, CoreType, Function, Op, Program, Value
+from pypto.ir.nodes import Block, CoreType, Direction, Function, Op, Program, Value
 from pypto.ir.passes.core import core_of, crosses, mixes
 from pypto.ir.passes.lift import is_structure, lift, loaded
 from pypto.ir.rewrite import blocks, captured, cloned, cloned_block, last_op, substitute
@@ -136,6 +136,11 @@ class _Splitter:
                 current = _Run(self)
                 for region in op.regions:
                     self.arrange(region)
+            elif op.name == "tensor.read" and not self.is_input(op.operands[0]):
+                # What was stored so far has to be there.
+                items.extend(current.parts)
+                items.append(op)
+                current = _Run(self)
             elif not _has_tiles(op):
                 # Numbers and views; a `yield` stays at the end.
                 if op.name != "scf.yield":
@@ -149,6 +154,11 @@ class _Splitter:
                     )
                 current.place(op)
         items.extend(current.parts)
+
+    def is_input(self, tensor: Value) -> bool:
+        """Whether a tensor is certainly one that no task writes."""
+        inputs = {id(param.value) for param in self.function.params if param.direction is Direction.In}
+        return all(id(root) in inputs for root in self.handles.roots(tensor))
 
     def find_floating(self, block: Block) -> None:
         """Tiles that every user may make for itself: nothing writes what they are loaded from in between."""

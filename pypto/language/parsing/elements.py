@@ -33,20 +33,16 @@ def single(frame: Frame, model: Model, dim: Model, node: ast.AST) -> Interval:
 
 
 def read(frame: Frame, tensor: Value, indices: Sequence[Value], node: ast.AST) -> Value:
-    """One element of a tensor: on the core, or, of an input of an entry, on the host while tasks are put together."""
+    """One element of a tensor: on the core, or, in an entry, on the host while tasks are put together.
+
+    What tasks write is read when they are over.
+    """
     operands = [tensor, *indices]
     if frame.function.kind is FunctionKind.INCORE:
         frame.check_reads(tensor, node)
         return frame.op("tensor.read", operands, node).result
     if frame.on_core and (frame.direction(tensor) is not Direction.In or not _can_hoist(frame, operands)):
         return frame.op("tensor.read", operands, node).result
-    name = frame.root(tensor).name
-    if frame.direction(tensor) is not Direction.In:
-        raise frame.error(
-            f"elements of {name} cannot be read: tasks write it, and they run after the entry has put all of them "
-            "together; only inputs can be read",
-            node,
-        )
     if frame.on_core and frame.outer is not None:
         made: dict[int, Value] = {}
         operands = [_hoisted(frame, value, made) for value in operands]

@@ -60,6 +60,7 @@ def test_one_workspace_that_does_not_fit() -> None:
 
 def test_loops_that_end_early_and_two_ways_to_return(checked: RunConfig) -> None:
     a = np.random.default_rng(1).integers(-8, 9, (64, 64)).astype(np.float32)
+    a[63, 63] = 8
     for n in (-1, 0, 1, 2, 7):
         out = np.zeros_like(a)
         kernels.early(a, n, out, config=checked)
@@ -70,6 +71,11 @@ def test_loops_that_end_early_and_two_ways_to_return(checked: RunConfig) -> None
             turns = next(k for k in range(10) if k * k >= n)
             rows = min(n * 32, 64)
             expected[:rows] = (a[:rows] + turns - (turns >= 2)) * 2 ** max(n - 1, 0)
+        halved = 0
+        while expected[63, 63] > 100:
+            expected[32:] *= 0.5
+            halved += 1
+        assert (halved > 0) == (n == 7)
         np.testing.assert_array_equal(out, expected)
 
 

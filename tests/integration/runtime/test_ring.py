@@ -178,6 +178,18 @@ def test_blocks_of_a_launch_are_independent_but_where_they_add(request: pytest.F
     np.testing.assert_array_equal(out, np.full_like(x, 3000))
 
 
+@pytest.mark.parametrize("checks", [False, True])
+@pytest.mark.parametrize("runtime", ["graph", "stream"])
+def test_the_program_depends_on_what_tasks_wrote(request: pytest.FixtureRequest, runtime: str, checks: bool) -> None:
+    program = request.getfixturevalue(runtime)
+    x, state, out = tables()
+    program(11, x, state, out, 20, config=RunConfig(sim_checks=checks))
+    np.testing.assert_array_equal(state, np.full_like(x, 20))
+    np.testing.assert_array_equal(out, np.full_like(x, 21))
+    with pytest.raises(KernelRunError, match=r"task 'fault' \(stream, line 7\) failed: length above 128"):
+        program(11, *tables(), 3, config=RunConfig(sim_checks=checks))
+
+
 @pytest.mark.parametrize("runtime", ["graph", "stream"])
 def test_tasks_that_only_run_if_a_number_says_so(request: pytest.FixtureRequest, runtime: str) -> None:
     """The number is what a task before has written."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
+import numpy as np
 import pytest
 from kernel_texts import in_entry, in_incore, in_scope, lowered
-from meaning import agree, compare
+from meaning import agree, arguments, compare
 from random_kernels import body_with_ends
 
 from pypto.codegen.generate import generate
+from pypto.ir.reference.interpreter import run
 
 LOOPS = [
     "t = a * 1\nfor i in pl.range(10):\n    if i == n:\n        break\n    t = t + 1\nout[:] = t",
@@ -111,3 +113,17 @@ def test_parts_of_tensors_are_changed_in_place() -> None:
 
 def indented(text: str) -> str:
     return textwrap.indent(text, "    ")
+
+
+def test_an_entry_goes_on_until_tasks_have_written_something() -> None:
+    scope = "with pl.at(level=pl.Level.CORE_GROUP): "
+    halved = f"{scope}out[:] = a * 0 + 8\nk = out[3, 5]\nwhile k > 1:\n    {scope}out[:] = out * 0.5\n    k = out[0, 0]"
+    agree(in_entry(halved + "\nreturn out"))
+    # Matrix and vector work in one scope: the element is read between them.
+    mixed = "t = pl.matmul(a, b)\nout[:] = pl.abs(t)\nk = out[0, 0]\nu = pl.matmul(a, a)\nout[:] = u * k"
+    text = in_scope(mixed)
+    n = lowered(text)
+    values = arguments(5)
+    run(n, values)
+    first = np.abs(values["a"] @ values["b"])[0, 0]
+    np.testing.assert_allclose(values["out"], values["a"] @ values["a"] * first)

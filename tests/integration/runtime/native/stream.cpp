@@ -101,6 +101,19 @@ static void orchestrate(pypto::Orchestrator& o) {
       }
       o.leave();
       return;
+    case 11:  // goes on until a task has written what it waits for; then a failing task, if told to
+    {
+      int64_t rounds = 0;
+      while (o.element<float>(state, {1, 2}) < static_cast<float>(turns)) {
+        add(state, state, 1);
+        ++rounds;
+      }
+      o.require(rounds == turns, "rounds");
+      if (turns == 3) o.submit(kFault).in(x).inout(state).in(x).i64(2).i64(0).f32(0).at(7);
+      (void)o.element<float>(state, {0, 0});
+      add(state, out, 1);
+      return;
+    }
     default: o.fail("no such scenario");
   }
 }

@@ -23,9 +23,10 @@ namespace pypto {
 // after a failure, tasks submitted before the failed one still run, later ones do not start.
 class Executor {
  public:
-  // `guarded`: buffers to be looked at after every task (checked mode), or nullptr; `trace`: told of every task, or nullptr.
-  Executor(Graph& graph, const GuardedBuffers* guarded, Trace* trace)
-      : graph_(graph), guarded_(guarded), trace_(trace) {}
+  // `first`: submission index of the graph's first task; `guarded`: buffers to be looked at after every task (checked
+  // mode), or nullptr; `trace`: told of every task, or nullptr.
+  Executor(Graph& graph, int32_t first, const GuardedBuffers* guarded, Trace* trace)
+      : graph_(graph), first_(first), guarded_(guarded), trace_(trace) {}
 
   // Blocks until the run is over. At most `threads` threads work, the calling one included; 0 means as many as the
   // machine has. Independent tasks always run at the same time, so that at least two threads are used for them.
@@ -54,11 +55,11 @@ class Executor {
       if (ready_.empty()) return;
       const int32_t index = ready_.top();
       ready_.pop();
-      if (!failure_ || index < failure_->task) {
+      if (!failure_ || first_ + index < failure_->task) {
         ++running_;
         lock.unlock();
         const int64_t begin = trace_ != nullptr ? Trace::now() : 0;
-        std::optional<Failure> failure = run_task(graph_.tasks()[static_cast<size_t>(index)], index, guarded_);
+        std::optional<Failure> failure = run_task(graph_.tasks()[static_cast<size_t>(index)], first_ + index, guarded_);
         if (trace_ != nullptr) note(index, worker, begin);
         lock.lock();
         --running_;
@@ -70,7 +71,7 @@ class Executor {
 
   void note(int32_t index, int32_t worker, int64_t begin) const {
     const Task& task = graph_.tasks()[static_cast<size_t>(index)];
-    trace_->task(index, task.kernel->id, task.line, worker, begin, Trace::now());
+    trace_->task(first_ + index, task.kernel->id, task.line, worker, begin, Trace::now());
   }
 
   void finish(int32_t index, std::optional<Failure> failure) {
@@ -90,6 +91,7 @@ class Executor {
   }
 
   Graph& graph_;
+  const int32_t first_;
   const GuardedBuffers* guarded_;
   Trace* trace_;
   std::mutex mutex_;

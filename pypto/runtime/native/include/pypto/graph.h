@@ -20,6 +20,12 @@ class Graph {
   std::vector<Task>& tasks() { return tasks_; }
   size_t size() const { return tasks_.size(); }
 
+  // Forgets tasks that are over.
+  void clear() {
+    tasks_.clear();
+    past_.clear();
+  }
+
   // `after`: submission indices of tasks that this one waits for in any case.
   void add(Task task, const std::vector<Access>& accesses, const std::vector<int64_t>& after) {
     const int32_t index = static_cast<int32_t>(tasks_.size());

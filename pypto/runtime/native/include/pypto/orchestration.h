@@ -185,6 +185,16 @@ class Orchestrator {
     return tasks;
   }
 
+  // One element of any tensor as a number, when no task is left that writes the tensor.
+  template <class T>
+  T element(const Tensor& tensor, std::initializer_list<int64_t> indices) {
+    if (ring_)
+      ring_->wait_for_writers({Region::of(tensor), tensor.root(), -1, false});
+    else
+      run_so_far();
+    return tensor.element<T>(indices);
+  }
+
   // Whether tasks run while more of them are submitted.
   bool streams() const { return ring_.has_value(); }
 
@@ -198,8 +208,7 @@ class Orchestrator {
 
   std::optional<Failure> execute() {
     if (trace_) trace_->submitted();
-    std::optional<Failure> failure = ring_ ? ring_->finish() : Executor(graph_, guarded(), traced()).run(request_.threads);
-    if (traced() != nullptr) trace_edges();
+    std::optional<Failure> failure = ring_ ? ring_->finish() : failure_ ? std::move(failure_) : run_graph();
     if (trace_) trace_->write();
     if (!checked_) return failure;
     if (failure && failure->status == abi::kGuardOverwritten) failure->message = describe_breach();
@@ -243,10 +252,28 @@ class Orchestrator {
     }
     task.may_touch(accesses);
     ++submissions_;
-    if (ring_)
+    if (ring_) {
       ring_->submit(std::move(task), accesses, after);
-    else
-      graph_.add(std::move(task), accesses, after);
+      return;
+    }
+    std::erase_if(after, [this](int64_t before) { return before < over_; });
+    for (int64_t& before : after) before -= over_;
+    graph_.add(std::move(task), accesses, after);
+  }
+
+  std::optional<Failure> run_graph() {
+    std::optional<Failure> failure =
+        Executor(graph_, static_cast<int32_t>(over_), guarded(), traced()).run(request_.threads);
+    if (traced() != nullptr) trace_edges();
+    return failure;
+  }
+
+  // Runs what was submitted, since the orchestration depends on its results.
+  void run_so_far() {
+    failure_ = run_graph();
+    if (failure_) throw Stopped{};
+    graph_.clear();
+    over_ = submissions_;
   }
 
   void wait_for_room(int64_t bytes) {
@@ -337,7 +364,8 @@ class Orchestrator {
 
   void trace_edges() {
     for (size_t i = 0; i < graph_.size(); ++i)
-      for (const int32_t next : graph_.tasks()[i].successors) trace_->edge(static_cast<int32_t>(i), next);
+      for (const int32_t next : graph_.tasks()[i].successors) 
+        trace_->edge(static_cast<int32_t>(over_ + static_cast<int64_t>(i)), static_cast<int32_t>(over_ + next));
   }
 
   std::string describe_breach() const {
@@ -362,6 +390,8 @@ class Orchestrator {
   std::unordered_map<int32_t, const abi::Kernel*> kernels_;
   std::optional<Trace> trace_;
   Graph graph_;
+  int64_t over_ = 0;  // tasks that have run before the graph's first one
+  std::optional<Failure> failure_;
   std::optional<Ring> ring_;  // instead of the graph
 };
 

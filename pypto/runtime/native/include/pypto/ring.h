@@ -89,6 +89,16 @@ class Ring {
     return wait(lock, ready);
   }
 
+  // Blocks until no task is left that writes what `access` reads. Throws Stopped after a failure.
+  void wait_for_writers(const Access& access) {
+    std::unique_lock lock(mutex_);
+    const bool tracked = access.root != Tensor::kUntracked;
+    wait(lock, [&] {
+      find_predecessors({}, {access}, {});
+      return tracked ? predecessors_.empty() : nodes_.empty();
+    });
+  }
+
   // Blocks until every task is over; the failure that comes first in submission order.
   std::optional<Failure> finish() {
     {
