@@ -21,6 +21,7 @@ from pypto.__main__ import main as overview
 from pypto.build.errors import BuildError
 from pypto.jit.cli import output
 from pypto.jit.cli.command import main
+from pypto.jit.cli.warmup_file import TENSOR_DTYPES
 from pypto.toolchain import ToolchainError
 
 Run = Callable[..., Any]
@@ -85,6 +86,29 @@ def test_cli_01_05_27_warm_publishes_and_then_hits(run: Run, config: Path, build
     ]
     assert [(r["result"], r["how"]) for r in warm(run, config)] == [("shared", "ready hit")] * 2
     assert builds.compiled == ["annotated", "open_shape"]
+
+
+def test_cli_11_15_17_to_24_26_every_dtype_any_size_and_nothing_that_is_not_listed(
+    run: Run, config: Path, builds: Any
+) -> None:
+    """CLI-11, CLI-15, CLI-17 to CLI-24, CLI-26: no data is made, and values of scalars are no other kernel."""
+
+    def request(dtype: str) -> dict[str, Any]:
+        return {"kernel": "open_shape", "tensors": {n: {"shape": [1 << 40, 64], "dtype": dtype} for n in ("x", "out")}}
+
+    document = json.loads(config.read_text())
+    document["requests"] = [request(dtype) for dtype in TENSOR_DTYPES]
+    config.write_text(json.dumps(document))
+    results = warm(run, config)
+    assert [(r["result"], r["how"]) for r in results] == [("shared", "built")] * 8
+    assert len({r["key"] for r in results}) == 8
+    assert set(builds.compiled) == {"open_shape"}
+    tensors = {name: {"shape": [16, 64], "dtype": "FP32"} for name in ("x", "out")}
+    document["requests"] = [
+        {"kernel": "annotated", "tensors": tensors, "scalars": {"count": count}} for count in (1, 2.5, True)
+    ]
+    config.write_text(json.dumps(document))
+    assert [r["how"] for r in warm(run, config)] == ["built", "object hit", "object hit"]
 
 
 def test_cli_27_53_a_private_result_says_why_and_is_no_failure(run: Run, config: Path, tmp_path: Path) -> None:
