@@ -78,7 +78,7 @@ def _row(entry: UserName) -> str:
     known = [all_definitions()[op] for op in entry.ops or (f"tile.{entry.key}",) if op in all_definitions()]
     operands = "<br>".join(_operands(op, len(known) > 1) for op in known)
     lowering = "<br>".join(dict.fromkeys(part for op in known for part in _lowering(op)))
-    return f"| {name} | {_cell(entry.doc)} | {operands} | {lowering} |\n"
+    return f"| {name} | {_cell(entry.doc)} | {operands or '-'} | {lowering or 'by the parser'} |\n"
 
 
 def _cell(text: str) -> str:

@@ -41,7 +41,7 @@ def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dim
     """A window of a tensor (a view) or of a tile (a copy)."""
 
 def reshape(input: Any, shape: Any) -> Any:
-    """The same elements in another shape; tiles only."""
+    """The same elements in another shape: another handle of a tensor, or a tile."""
 
 def transpose(input: Any, axis1: Any, axis2: Any, tmp_tile: Any = None) -> Any:
     """Rows and columns of a tile swapped."""
@@ -50,7 +50,7 @@ def set_validshape(input: Any, valid_rows: Any, valid_cols: Any) -> Any:
     """The tile with other valid lengths."""
 
 def read(src: Any, offset: Any) -> Any:
-    """One element of an input of the entry, as a scalar; read on the host while tasks are put together."""
+    """One element as a scalar: of a tile or tensor on a core, or of an input in the entry, before tasks run."""
 
 def write(dst: Any, offset: Any, value: Any) -> Any:
     """Write one number into a tensor, on a core; gives the tensor."""

@@ -8,7 +8,7 @@ def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dim
     """A window of a tensor (a view) or of a tile (a copy)."""
 
 def reshape(input: Any, shape: Any) -> Any:
-    """The same elements in another shape; tiles only."""
+    """The same elements in another shape: another handle of a tensor, or a tile."""
 
 def transpose(input: Any, axis1: Any, axis2: Any, tmp_tile: Any = None) -> Any:
     """Rows and columns of a tile swapped."""
@@ -23,7 +23,7 @@ def store(tile: Any, offsets: Any, output_tensor: Any, shapes: Any = None, *, at
     """Write the valid part of a tile into a tensor; gives the tensor."""
 
 def read(src: Any, offset: Any) -> Any:
-    """One element of an input of the entry, as a scalar; read on the host while tasks are put together."""
+    """One element as a scalar: of a tile or tensor on a core, or of an input in the entry, before tasks run."""
 
 def write(dst: Any, offset: Any, value: Any) -> Any:
     """Write one number into a tensor, on a core; gives the tensor."""

@@ -153,6 +153,7 @@ user_name(
     "shape, dtype, layout=None, manual_dep=False, init_value=None",
     ("A workspace in global memory that lives until the run ends; entries only. Its elements have no values yet."),
     (PL,),
+    ops=("tensor.create",),
 )
 user_name(
     "create",
@@ -160,12 +161,14 @@ user_name(
     "``pl.create_tensor``.",
     (TENSOR,),
     handler="create_tensor",
+    ops=("tensor.create",),
 )
 user_name(
     "no_dep",
     "tensor",
     "Another handle of the tensor: what tasks read and write through it orders none of them.",
     (TENSOR,),
+    ops=("tensor.untracked",),
 )
 user_name(
     "dump_tag",
@@ -179,6 +182,7 @@ user_name(
     "tensor, axis",
     "Size of a dimension of a tensor.",
     (TENSOR,),
+    ops=("tensor.dim",),
 )
 user_name(
     "expand_clone",
@@ -191,6 +195,7 @@ user_name(
     "tensor, shape=None, valid_shape=None, *, layout=None",
     "Another handle of the same tensor.",
     (TENSOR,),
+    ops=("tensor.view",),
 )
 user_name(
     "paged_gather",

@@ -185,6 +185,7 @@ user_name(
     "target, source, offset, *, atomic=None",
     "Write a tile or tensor into a tensor at an offset; gives the tensor.",
     ON_BOTH,
+    ops=("tile.store", "tile.assemble"),
 )
 user_name(
     "reinterpret_view",

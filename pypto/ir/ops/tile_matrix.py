@@ -124,12 +124,14 @@ user_name(
     "lhs, rhs",
     ("Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."),
     ON_TILES,
+    ops=("tile.matmul",),
 )
 user_name(
     "batch_matmul_acc",
     "acc, lhs, rhs",
     "``acc`` plus the matrix products of ``[..., M, K]`` and ``[..., K, N]``.",
     ON_TILES,
+    ops=("tile.matmul", "tile.add"),
 )
 user_name(
     "matmul_bias",
@@ -163,16 +165,19 @@ user_name(
     "lhs, rhs, acc_phase='unspecified'",
     "A row ``[1, K]`` times a matrix ``[K, N]``.",
     ON_TILES,
+    ops=("tile.matmul",),
 )
 user_name(
     "gemv_acc",
     "acc, lhs, rhs, acc_phase='unspecified'",
     "``acc`` plus a row times a matrix.",
     ON_TILES,
+    ops=("tile.matmul_acc",),
 )
 user_name(
     "gemv_bias",
     "lhs, rhs, bias, acc_phase='unspecified'",
     "A row times a matrix plus a row of bias.",
     ON_TILES,
+    ops=("tile.matmul_bias",),
 )

@@ -283,16 +283,18 @@ user_name(
         "tile, shape, offset, valid_shape, drop_dims, pad_value",
         "tensor, shape, offset, valid_shape, drop_dims, pad_value, clamp",
     ),
+    ops=("tensor.view", "tile.slice"),
 )
 user_name(
     "reshape",
     "input, shape",
-    "The same elements in another shape; tiles only.",
+    "The same elements in another shape: another handle of a tensor, or a tile.",
     ON_BOTH,
     also=(
         "tile, shape",
         "tensor, shape",
     ),
+    ops=("tile.reshape", "tensor.reshape"),
 )
 user_name(
     "transpose",
@@ -335,12 +337,8 @@ user_name(
 user_name(
     "read",
     "src, offset",
-    ("One element of an input of the entry, as a scalar; read on the host while tasks are put together."),
-    ON_BOTH,
-    also=(
-        "tile, indices",
-        "tensor, indices",
-    ),
+    "One element as a scalar: of a tile or tensor on a core, or of an input in the entry, before tasks run.",
+    ops=("tile.read", "tensor.read"),
 )
 user_name(
     "write",
@@ -357,6 +355,7 @@ user_name(
     "src0, src1",
     "Two tensors or tiles beside each other: the columns of the first, then those of the second.",
     ON_BOTH,
+    ops=("tile.full", "tile.assemble"),
 )
 user_name(
     "move",
@@ -375,6 +374,7 @@ user_name(
     "shape, dtype, target_memory=MemorySpace.Vec",
     "A tile without values yet.",
     (PL,),
+    ops=("tile.create",),
 )
 user_name(
     "full",
@@ -406,6 +406,7 @@ user_name(
     "tile, pad_value=PadValue.zero",
     "As ``fillpad``, in the memory of the tile.",
     ON_TILES,
+    ops=("tile.fillpad",),
 )
 user_name(
     "get_block_idx",
