@@ -69,6 +69,13 @@ class Tensor:
     def __rtruediv__(self, other: Any) -> Any: ...
 
 
+class DistributedTensor(Tensor):
+    """A parameter that is a window: written like ``pl.Tensor``. Its name stands for the part of the rank that runs."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return WindowAnnotation(item)
+
+
 @dataclass(frozen=True)
 class TileAnnotation:
     """``pl.Tile[...]``: what stood in the brackets."""

@@ -11,6 +11,7 @@ from pypto.ir.nodes import Direction, FunctionKind
 from pypto.ir.types import BF16, BOOL, FP32, INDEX, INT64, MAX_RANK, DType, DynDim
 from pypto.language.annotations import (
     DirectedAnnotation,
+    DistributedTensor,
     Scalar,
     ScalarAnnotation,
     Tensor,
@@ -153,10 +154,8 @@ def _param(kernel: KernelSource, node: ast.arg, default: Any) -> SignatureParam:
         if kernel.kind is not FunctionKind.INLINE:
             raise _BadAnnotation("only functions under @pl.jit.inline take tiles; pass a tensor")
         return SignatureParam(node.arg, "tile", direction, None, None)
-    window = isinstance(annotation, WindowAnnotation) or (
-        isinstance(annotation, type) and issubclass(annotation, Tensor) and annotation is not Tensor
-    )
-    if annotation is Tensor or (window and not isinstance(annotation, WindowAnnotation)):
+    window = annotation is DistributedTensor or isinstance(annotation, WindowAnnotation)
+    if annotation is Tensor or annotation is DistributedTensor:
         shape, dtype, kind = None, None, "tensor"
     elif isinstance(annotation, TensorAnnotation):
         shape, dtype = _tensor_item(annotation.item)

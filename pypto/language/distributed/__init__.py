@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pypto.ir.types import NotifyOp as NotifyOp
     from pypto.ir.types import ReduceOp as ReduceOp
     from pypto.ir.types import WaitCmp as WaitCmp
+    from pypto.language.annotations import DistributedTensor as DistributedTensor
     from pypto.language.distributed import system as system
     from pypto.language.distributed import tensor as tensor
-    from pypto.language.distributed.annotations import DistributedTensor as DistributedTensor
 
 _SPACES = ("system", "tensor", "tile")
 _ENUMERATIONS = ("NotifyOp", "ReduceOp", "WaitCmp")
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     if name in _ENUMERATIONS:
         return getattr(import_module("pypto.ir.types"), name)
     if name == "DistributedTensor":
-        return import_module("pypto.language.distributed.annotations").DistributedTensor
+        return import_module("pypto.language.annotations").DistributedTensor
     found = operations("distributed")
     if name not in found:
         raise AttributeError(f"module 'pypto.language.distributed' has no attribute {name!r}")
