@@ -25,17 +25,27 @@ class Operation:
     """
 
     def __init__(self, entry: UserName) -> None:
+        self._entry = entry
         self.name = entry.key
-        self.signature = signature(entry.parameters)
-        self.also = {
-            parameter: position
-            for form in entry.also
-            for position, parameter in enumerate(part.strip() for part in form.split(","))
-            if parameter not in self.signature.parameters
-        }
         self.unsupported = entry.unsupported
         self.__name__ = entry.name
         self.__doc__ = entry.doc
+
+    # Most programs use few operations.
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """Its parameters."""
+        return signature(self._entry.parameters)
+
+    @functools.cached_property
+    def also(self) -> dict[str, int]:
+        """Other names of the same parameters."""
+        return {
+            parameter: position
+            for form in self._entry.also
+            for position, parameter in enumerate(part.strip() for part in form.split(","))
+            if parameter not in self.signature.parameters
+        }
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise OutsideKernelError(
