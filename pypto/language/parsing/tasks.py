@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pypto.ir.nodes import Block, FunctionKind, Value
+from pypto.ir.nodes import Block, FunctionKind, Op, Value
 from pypto.ir.rewrite import all_used
 from pypto.ir.types import INDEX, ScalarType
 from pypto.language.annotations import Level, SplitMode
@@ -108,7 +108,8 @@ def submit(frame: Frame, target: Operation, node: ast.Call) -> Model:
         else:
             if "core_num" not in given:
                 raise frame.error(f"{label} misses the argument core_num: {label}(kernel, ..., core_num=8)", node)
-            _over_blocks(frame, label, given["core_num"], options["core_num"], call)
+            loop = _over_blocks(frame, label, given["core_num"], options["core_num"], call)
+            _refuse_equal_blocks(frame, label, loop, True, node)
     result = results[0]
     if isinstance(result, ResultsOfNothing):
         return tasks[0]
@@ -169,18 +170,34 @@ def _blocks(statements: Statements, bound: Bound, body: Sequence[ast.stmt], name
             _scope(statements, bound, body)
 
     with group(frame, bound.node, terms, named, "blocks") as tasks:
-        index = _over_blocks(frame, bound.label, bound["core_num"], bound.place("core_num"), block)
-    if not launches and bound["core_num"] != 1 and id(index) not in all_used(frame.builder.block):
-        raise frame.error(
-            f"{bound.label}: every block does the same work to the same memory; use pl.get_block_idx(), or pl.at",
-            bound.node,
-        )
+        loop = _over_blocks(frame, bound.label, bound["core_num"], bound.place("core_num"), block)
+    if bound["core_num"] != 1:
+        _refuse_equal_blocks(frame, bound.label, loop, launches, bound.node)
     _leave(frame, before, [*stored_names(body), *([variable] if variable else [])], "launch")
     return tasks[0]
 
 
-def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: Callable[[], None]) -> Value:
-    """A loop over blocks; gives the number of the block in it."""
+def _refuse_equal_blocks(frame: Frame, label: str, loop: Op, launches: bool, node: ast.AST) -> None:
+    """Blocks that do not use their number all do the same; only kernels that do not ask for it may be meant so."""
+    (body,) = loop.regions
+    if id(body.args[0]) in all_used(body):
+        return
+    if not launches:
+        raise frame.error(
+            f"{label}: every block does the same work to the same memory; use pl.get_block_idx(), or pl.at", node
+        )
+    for op in body.walk():
+        callee = frame.program.functions.get(op.attrs.get("callee", ""))
+        if callee is not None and callee.extern is not None:
+            raise frame.error(
+                f"{label}: hand-written code is not told its block; pass {callee.name} the number: "
+                "`for i in pl.spmd(n): kernel(..., i)`",
+                node,
+            )
+
+
+def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: Callable[[], None]) -> Op:
+    """The loop over blocks whose body ``parse`` appends."""
     if is_whole(count) and count < 1:
         raise frame.error(f"{label}: core_num must be 1 or more, got {count}", place)
     number = frame.index(count, place, f"{label}: core_num")
@@ -195,8 +212,7 @@ def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: 
     frame.blocks = outer
     with frame.at(place):
         bounds = [frame.builder.index(0), number, frame.builder.index(1)]
-        frame.builder.op("scf.for", bounds, {"kind": "blocks"}, regions=[body])
-    return index
+        return frame.builder.op("scf.for", bounds, {"kind": "blocks"}, regions=[body])
 
 
 def _launches(frame: Frame, statement: ast.stmt) -> bool:

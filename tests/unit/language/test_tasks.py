@@ -212,3 +212,21 @@ def test_the_example_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     out = np.zeros((64, 64))
     run(lower(collect(names.steps), {}), {"x": np.ones((64, 64)), "out": out})
     assert (out[:16] == 4).all() and (out[16:] == 3).all()
+
+
+def test_hand_written_code_has_to_be_passed_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "add.cpp").write_text('#include "pypto/kernel.h"\n')
+    tensor = "pl.Tensor[[64, 64], pl.FP32]"
+    (tmp_path / "hand_written.py").write_text(
+        "import pypto.language as pl\n"
+        f"@pl.jit.extern(core_type='aiv', source='add.cpp')\ndef add(x: {tensor}, i: int, y: pl.Out[{tensor}]): ...\n"
+        f"@pl.jit\ndef told(x: {tensor}, out: pl.Out[{tensor}]):\n"
+        "    for i in pl.spmd(4):\n        add(x, i, out)\n    return out\n"
+        f"@pl.jit\ndef untold(x: {tensor}, out: pl.Out[{tensor}]):\n"
+        "    pl.spmd_submit(add, x, 3, out, core_num=4)\n    return out\n"
+    )
+    names = importlib.import_module("hand_written")
+    lower(collect(names.told), {})
+    with pytest.raises(CompileError, match="hand-written code is not told its block; pass add the number"):
+        lower(collect(names.untold), {})
