@@ -262,9 +262,13 @@ class KernelText:
         return tile
 
     def _fill_any(self, tile: Tile) -> None:
-        name = element_name(tile.frame.dtype)
-        zero = self.constant(f"{'0.0' if name.startswith('f') else '0'} : {name}", f"z_{name}")
+        zero, name = self.blank_scalar(tile.frame.dtype)
         self.line(f"pto.texpands ins({zero} : {name}) outs({tile.typed})")
+
+    def blank_scalar(self, dtype: DType) -> tuple[str, str]:
+        """SSA name and type of a zero that stands for a number which the repair step puts in."""
+        name = element_name(dtype)
+        return self.constant(f"{'0.0' if name.startswith('f') else '0'} : {name}", f"z_{name}"), name
 
     def copy(self, target: Tile, source: Tile, op: Op) -> None:
         """Copy between tiles of equal storage and valid sizes.

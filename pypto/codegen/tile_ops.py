@@ -10,7 +10,7 @@ from pypto.codegen.lowering import lowering_of
 from pypto.codegen.scalars import Const, Expr, Leaf, binary
 from pypto.codegen.tensors import TaskArguments, TensorWindow
 from pypto.codegen.text import KernelText, Tile
-from pypto.codegen.tiles import WRITTEN, Frame, element_name
+from pypto.codegen.tiles import CPP_NAMES, WRITTEN, Frame, element_name
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
 from pypto.ir.ops.lowering import Form, Instruction, Template
@@ -303,11 +303,16 @@ class TileOps:
     def _fill(self, op: Op, value: Expr) -> None:
         target = self.values.tile(op.result)
         element = target.frame.dtype
-        if element not in WRITTEN:
+        if element.nbytes > 4:
+            # ptoas fills nothing as large.
             self.text.template("fill", [target], [], [self.text.side.text(value)])
-            return
-        name, type = self.text.tile_scalar(value, element, element, op.loc)
-        self.text.call("texpands", f"{name} : {type}", target.typed)
+        elif element in WRITTEN:
+            name, type = self.text.tile_scalar(value, element, element, op.loc)
+            self.text.call("texpands", f"{name} : {type}", target.typed)
+        else:
+            name, type = self.text.blank_scalar(element)
+            shown = f"static_cast<{CPP_NAMES[element]}>({self.text.side.text(value)})"
+            self.text.call("texpands", f"{name} : {type}", target.typed, replace={1: shown})
 
     def _move(self, op: Op) -> None:
         target, source = self.values.tile(op.result), self.values.tile(op.operands[0])

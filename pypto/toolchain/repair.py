@@ -208,7 +208,7 @@ class _Repair:
         for position, text in sorted(planned.get("replace", {}).items()):
             if int(position) >= len(arguments):
                 raise RepairError(f"ptoas printed {call[2]} with {len(arguments)} arguments only")
-            arguments[int(position)] = text
+            arguments[int(position)] = self.filled(text)
         self.announce(planned, indent)
         self.emit(f"{indent}{planned['name']}({', '.join(arguments)});")
 

@@ -10,7 +10,21 @@ from pypto.codegen.rewrites import prepared
 from pypto.ir.builder import Builder
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, CoreType, Direction, Function, Loc, Value
-from pypto.ir.types import BF16, FP16, FP32, INDEX, INT8, INT32, DType, MemorySpace, ScalarType, TensorType, TileType
+from pypto.ir.types import (
+    BF16,
+    FP16,
+    FP32,
+    INDEX,
+    INT8,
+    INT32,
+    INT64,
+    UINT8,
+    DType,
+    MemorySpace,
+    ScalarType,
+    TensorType,
+    TileType,
+)
 
 
 def kernel(function: Function) -> Kernel:
@@ -231,6 +245,22 @@ def test_bfloat16_is_written_as_half_and_noted() -> None:
 
 def number(b: Builder, dtype: DType = INDEX) -> Value:
     return b.value("arith.cast", [b.constant(3)], types=(ScalarType(dtype),))
+
+
+def test_fillings_that_the_dialect_cannot_write_are_put_in_by_the_repair_step() -> None:
+    dtypes = (BF16, UINT8, INT64)
+
+    def body(b: Builder, p: list[Value]) -> None:
+        for tensor, number, dtype in zip(p, (1.5, 200, 7), dtypes, strict=True):
+            b.store(b.full(SHAPE, dtype, number), tensor, [0, 0])
+
+    params = [(f"o{dtype}", TensorType(SHAPE, dtype), Direction.Out) for dtype in dtypes]
+    made = kernel(incore("k", body, params))
+    filled = [call["replace"]["1"] for call in made.repairs["calls"] if "replace" in call]
+    assert filled == ["static_cast<bfloat16_t>(__builtin_bit_cast(float, 0x3FC00000u))", "static_cast<uint8_t>(200)"]
+    # Only 8 bytes an element need a template, which devices do not have.
+    assert [made.ops[number]["op"] for number in made.templates] == ["tile.full"]
+    assert [c["statement"] for c in made.repairs["calls"] if "statement" in c] == ["pypto::tiles::fill($p1.0, 7);"]
 
 
 def floor_to_half(b: Builder, p: list[Value]) -> None:
