@@ -41,6 +41,18 @@ def test_loops_that_end_early(text: str, n: int) -> None:
     agree(in_incore(text), n)
 
 
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i in pl.range(10):\n    if i == n:\n        break\n    t = pl.relu(pl.matmul(t, b)) * 0.125",
+        "i = 0\nwhile i < n:\n    t = pl.relu(pl.matmul(t, b)) * 0.125\n    i += 1",
+    ],
+)
+def test_loops_of_matrix_and_vector_work_end_early(text: str, n: int) -> None:
+    agree(in_scope(f"t = a * 1\n{text}\nout[:] = t"), n)
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 5])
 @pytest.mark.parametrize("text", RETURNS)
 def test_returns_on_several_paths(text: str, n: int) -> None:
