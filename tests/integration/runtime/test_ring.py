@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ import numpy as np
 import pytest
 import test_runs
 
-from pypto.runtime import CompiledProgram, KernelRunError, RunConfig
+from pypto.runtime import CompiledProgram, KernelRunError, RunConfig, abi
+from pypto.runtime.arguments import bind
 from pypto.runtime.kernel_config import CONFIG_FILE
 from pypto.runtime.prebuilt import load
 
@@ -214,6 +217,25 @@ def test_an_error_of_the_orchestration_comes_after_those_of_its_tasks(stream: Co
         stream(6, x, state, out, 0)
     with pytest.raises(KernelRunError, match="task 'fault'"):
         stream(6, x, state, out, 1)
+
+
+@pytest.mark.parametrize("runtime", ["graph", "stream"])
+def test_traces_number_tasks_by_their_submission(request: pytest.FixtureRequest, runtime: str) -> None:
+    """Also behind a point at which the program depends on what tasks wrote."""
+    program = request.getfixturevalue(runtime)
+    bound = bind("stream", program.config.params, (11, *tables(), 5))
+    with tempfile.TemporaryFile() as file:
+        ring = abi.Ring(task_window=2) if runtime == "stream" else None
+        result = program._orchestration.run(bound.c_arguments, trace=abi.FLAG_TRACED, trace_fd=file.fileno(), ring=ring)
+        file.seek(0)
+        content = file.read()
+    assert result.status == abi.OK
+    header = abi.TraceHeader.from_buffer_copy(content)
+    start = ctypes.sizeof(abi.TraceHeader)
+    ran = (abi.TraceTask * header.task_count).from_buffer_copy(content, start)
+    assert sorted(task.task for task in ran) == list(range(6))
+    edges = (abi.TraceEdge * header.edge_count).from_buffer_copy(content, start + ctypes.sizeof(ran))
+    assert all((edge.source, edge.target) == (edge.target - 1, edge.source + 1) for edge in edges)
 
 
 def test_a_call_cannot_ask_for_another_runtime(stream: CompiledProgram, graph: CompiledProgram) -> None:
