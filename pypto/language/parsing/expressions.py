@@ -28,6 +28,7 @@ from pypto.language.parsing.model import (
     is_tile,
     same_type,
 )
+from pypto.language.parsing.python_calls import call_builtin, call_math
 from pypto.language.scan import dotted
 from pypto.language.source import Builtin, KernelSource, MathFunction
 from pypto.language.stubs import Operation
@@ -56,20 +57,6 @@ PREDICATES: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
 }
 # Operations that only head a loop or a scope.
 _HEADS = frozenset({"range", "parallel", "unroll", "pipeline", "while_", "at", "spmd", "cluster", "split_aiv"})
-_BUILTIN_ADVICE = {
-    "range": "use pl.range in a for loop",
-    "min": "use pl.min for scalars, pl.minimum or pl.row_min for tiles",
-    "max": "use pl.max for scalars, pl.maximum or pl.row_max for tiles",
-    "int": "use pl.cast",
-    "float": "use pl.cast",
-    "bool": "write a comparison",
-    "abs": "use pl.abs for tiles",
-    "sum": "use pl.row_sum or pl.col_sum",
-    "round": "use pl.cast with a mode",
-    "len": "use .shape",
-    "enumerate": "use pl.range",
-    "print": "pl.static_print shows what is known while compiling",
-}
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Model:
@@ -344,12 +331,7 @@ def _choice(
 def _call(frame: Frame, node: ast.Call) -> Model:
     target = evaluate(frame, node.func)
     if isinstance(target, Builtin):
-        known = _builtin(frame, target.name, node)
-        if known is not None:
-            return known
-        raise frame.syntax_error(
-            f"Python's {target.name}() is not part of the language; {_BUILTIN_ADVICE[target.name]}", node
-        )
+        return call_builtin(frame, target.name, node, evaluate)
     if isinstance(target, Operation) and target.name in _HEADS:
         form = (
             f"with pl.{target.name}(...):" if target.name in ("at", "cluster") else f"for i in pl.{target.name}(...):"
@@ -367,52 +349,10 @@ def _call(frame: Frame, node: ast.Call) -> Model:
     if isinstance(target, MethodOfDType) and not node.args and not node.keywords:
         return target.value
     if isinstance(target, MathFunction):
-        return _call_math(frame, target, args, kwargs, node)
+        return call_math(frame, target, args, kwargs, node)
     if isinstance(target, KernelSource):
         return call_function(frame, target, args, kwargs, node)
     raise frame.error(f"{describe(target)} cannot be called", node)
-
-
-_OF_NUMBERS: dict[str, Callable[..., Any]] = {
-    **{"min": min, "max": max, "abs": abs, "round": round},
-    **{"int": int, "float": float, "bool": bool},
-}
-
-
-def _builtin(frame: Frame, name: str, node: ast.Call) -> Model:
-    """What a builtin function of Python gives for numbers, where it has a meaning here; else ``None``."""
-    if node.keywords or name not in (*_OF_NUMBERS, "len"):
-        return None
-    args = [evaluate(frame, arg) for arg in node.args]
-    if name == "len":
-        return len(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else None
-    # float("-inf") and the like.
-    text = name == "float" and len(args) == 1 and isinstance(args[0], str)
-    if args and (text or all(is_number(arg) for arg in args)):
-        try:
-            return _OF_NUMBERS[name](*args)
-        except (ArithmeticError, TypeError, ValueError) as error:
-            raise frame.error(f"{name}(...) cannot be computed: {error}", node) from None
-    numbers = all(is_number(arg) or is_scalar(arg) or isinstance(arg, DynDim) for arg in args)
-    if name in ("min", "max") and len(args) > 1 and numbers:
-        result = args[0]
-        for arg in args[1:]:
-            result = apply_binary(frame, name, result, arg, node)
-        return result
-    return None
-
-
-def _call_math(
-    frame: Frame, target: MathFunction, args: list[Model], kwargs: dict[str, Model], node: ast.Call
-) -> Model:
-    if kwargs or not all(is_number(a) for a in args):
-        raise frame.error(
-            f"math.{target.name} takes numbers known while compiling; for tiles use the operation of pl", node
-        )
-    try:
-        return target(*args)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise frame.error(f"math.{target.name} cannot be computed: {error}", node) from None
 
 
 def call_function(
