@@ -18,7 +18,7 @@ from pypto.ir.nodes import Block, CoreType, Direction, Function, Op, Program, Va
 from pypto.ir.passes.core import core_of, crosses, mixes
 from pypto.ir.passes.lift import is_structure, lift, loaded
 from pypto.ir.rewrite import blocks, captured, cloned, cloned_block, last_op, substitute
-from pypto.ir.types import MemorySpace, ScalarType, TileType
+from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import defining_op
 
 
@@ -136,22 +136,18 @@ class _Splitter:
                 current = _Run(self)
                 for region in op.regions:
                     self.arrange(region)
-            elif op.name == "tensor.read" and not self.is_input(op.operands[0]):
+            elif op.name == "tile.read" or (op.name == "tensor.read" and not self.is_input(op.operands[0])):
                 # What was stored so far has to be there.
                 items.extend(current.parts)
                 items.append(op)
                 current = _Run(self)
+                if op.name == "tile.read":
+                    self.exchanged.setdefault(id(op.operands[0]), None)
             elif not _has_tiles(op):
                 # Numbers and views; a `yield` stays at the end.
                 if op.name != "scf.yield":
                     items.append(op)
             elif not op.results or id(op.results[0]) not in self.floating:
-                if any(isinstance(r.type, ScalarType) for r in op.results) and not is_structure(op):
-                    raise IRError(
-                        "not supported: an element of a tile as a number where matrix and vector work are mixed; read "
-                        "it in a scope with one kind of work",
-                        op.loc,
-                    )
                 current.place(op)
         items.extend(current.parts)
 
@@ -162,7 +158,10 @@ class _Splitter:
 
     def find_floating(self, block: Block) -> None:
         """Tiles that every user may make for itself: nothing writes what they are loaded from in between."""
+        read = {id(op.operands[0]) for op in self.body.walk() if op.name == "tile.read"}
         for position, op in enumerate(block.ops):
+            if op.results and id(op.results[0]) in read:
+                continue
             if op.name in ("tile.full", "tile.create") or (
                 op.name == "tile.move" and id(op.operands[0]) in self.floating
             ):
@@ -239,9 +238,18 @@ class _Splitter:
                         arg.owner = inner
                     self.emit(region, inner)
                     item.regions[index] = inner
+            if item.name == "tile.read":
+                self.read_workspace(item)
             target.ops.append(item)
         if end is not None:
             target.ops.append(end)
+
+    def read_workspace(self, op: Op) -> None:
+        """An element of a tile as a number of the entry, which reads it when the part that makes the tile is over."""
+        place = self.exchanged[id(op.operands[0])]
+        if place is None:
+            raise IRError("not supported: an element of this tile as a number; read it where the tile is made", op.loc)
+        op.name, op.operands = "tensor.read", [place, *op.operands[1:]]
 
     def emit_part(self, part: _Part, target: Block) -> None:
         block = Block()

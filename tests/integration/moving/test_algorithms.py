@@ -78,3 +78,15 @@ def test_rows_of_a_cache_are_replaced(checked: RunConfig) -> None:
     wide[slots.ravel()] = rows
     wide[1, 1] = rows[1, 6]
     np.testing.assert_array_equal(table, wide)
+
+
+def test_numbers_between_matrix_and_vector_work(checked: RunConfig) -> None:
+    a = np.abs(numbers(1, 64, 64, dtype=H))
+    product = a.astype(np.float64) @ a.astype(np.float64)
+    for k in (0, 5):
+        out, acc = np.zeros((64, 64), F), np.zeros((64, 64))
+        kernels.scaled_powers(a, out, k, config=checked)
+        for _ in range(3):
+            acc = (product + acc) / (product + acc)[k].max()
+        acc[0, 0] = acc[2, 3]
+        assert np.abs(out - acc).max() <= 64 * 8 * EPS32
