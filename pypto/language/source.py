@@ -387,6 +387,9 @@ def _no_member(kernel: KernelSource, name: OutsideName, length: int, owner: Any)
     import difflib
 
     path, member = ".".join(name.path[:length]), name.path[length]
+    if getattr(owner, "__name__", "").startswith("pypto.language.") and length > 1 and member in operations("pl"):
+        other = ".".join((*name.path[: length - 1], member))
+        return kernel.text.error(f"{path} has no {member}; it is {other}", name.node, KernelNameError)
     near = difflib.get_close_matches(member, [m for m in dir(owner) if not m.startswith("_")], n=1)
     hint = f"; did you mean {path}.{near[0]}?" if near else ""
     return kernel.text.error(f"{path} has no {member}{hint}", name.node, KernelNameError)

@@ -283,8 +283,11 @@ def _comparison(frame: Frame, bound: Bound) -> Model:
 
 def _selection(frame: Frame, bound: Bound) -> Model:
     names = ("src", "scalar") if "scalar" in bound.models else ("lhs", "rhs")
-    mask, first = _tensor(frame, bound, "mask"), _tensor(frame, bound, names[0])
-    other = bound[names[1]]
+    mask, first, other = _tensor(frame, bound, "mask"), bound[names[0]], bound[names[1]]
+    if not is_tensor(first) and is_tensor(other):
+        first = _filled(frame, _scalar(frame, first, other, bound.place(names[0])), other, bound.node)
+    else:
+        first = _tensor(frame, bound, names[0])
     if is_tensor(other):
         operands, name = [mask, first, _tensor(frame, bound, names[1])], "sel"
     else:

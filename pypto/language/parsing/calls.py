@@ -25,7 +25,15 @@ from pypto.language.parsing import (
 )
 from pypto.language.parsing.arguments import dtype_argument, predicate
 from pypto.language.parsing.binding import Bound, bind
-from pypto.language.parsing.elementwise import apply_binary, binary_tiles, compared, fold, negate, scalar_operand
+from pypto.language.parsing.elementwise import (
+    apply_binary,
+    binary_tiles,
+    compared,
+    filled,
+    fold,
+    negate,
+    scalar_operand,
+)
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import (
     Model,
@@ -147,10 +155,16 @@ def _select(frame: Frame, bound: Bound) -> Model:
     """A choice by a mask with numbers or, in whole numbers of 8 bits that are fewer, bits."""
     frame.need_core(bound.label, bound.node)
     names = ("src", "scalar") if "scalar" in bound.models else ("lhs", "rhs")
-    mask, first = (frame.tile(bound[n], bound.place(n), f"{bound.label}: {n}") for n in ("mask", names[0]))
+    first, other = bound[names[0]], bound[names[1]]
+    mask = frame.tile(bound["mask"], bound.place("mask"), f"{bound.label}: mask")
+    if (is_number(first) or is_scalar(first)) and (is_tile(other) or is_tensor(other)):
+        other = frame.tile(other, bound.place(names[1]), f"{bound.label}: {names[1]}")
+        first = filled(frame, scalar_operand(frame, first, other, bound.place(names[0])), other, bound.node)
+    else:
+        first = frame.tile(first, bound.place(names[0]), f"{bound.label}: {names[0]}")
     packed = tile_type(mask).dtype in (INT8, UINT8) and tile_type(mask).shape != tile_type(first).shape
     attrs: dict[str, Any] = {"mask": "bits" if packed else "elements"}
-    other, place = bound[names[1]], bound.place(names[1])
+    place = bound.place(names[1])
     if is_number(other) or is_scalar(other):
         operands, name = [mask, first, scalar_operand(frame, other, first, place)], "tile.sels"
     else:

@@ -111,6 +111,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "matrix operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "use pl.matmul"),
     "power that is no product": (KernelTypeError, in_incore("t = ⟦a ** 2.5⟧"), "takes the exponents 0.5, -0.5, -1 and"),
     "power by a tile": (KernelTypeError, in_incore("t = ⟦2 ** a⟧"), "takes an exponent that is known while compiling"),
+    "name of another module": (KernelNameError, in_scope("out[:] = ⟦pl.tensor.relu⟧(a)"), "has no relu; it is pl.relu"),
     "product operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "is not part of the language; use pl.matmul"),
     "expression without effect": (KernelSyntaxError, in_incore("⟦a + b⟧"), "this expression has no effect"),
     "loop over something else": (KernelSyntaxError, in_incore("for i in ⟦a⟧:\n    pass"), "runs over pl.range"),

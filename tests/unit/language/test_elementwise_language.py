@@ -46,6 +46,7 @@ REAL: dict[str, Meaning] = {
     "pl.log(pl.abs(x), high_precision=True)": lambda x, **_: np.log(np.abs(x)),
     "pl.rsqrt(pl.abs(x), high_precision=True)": lambda x, **_: 1 / np.sqrt(np.abs(x)),
     "pl.sel(x > y, x, 0.5, x)": lambda x, y, **_: np.where(x > y, x, 0.5),
+    "pl.sel(x > y, 0.25, y, x)": lambda x, y, **_: np.where(x > y, 0.25, y),
     "pl.sels(x > y, x, x, -1.0)": lambda x, y, **_: np.where(x > y, x, -1),
     "pl.addc(x, y, w)": lambda x, y, w, **_: x + y + w,
     "pl.subsc(x, 0.5, y)": lambda x, y, **_: x - 0.5 + y,
