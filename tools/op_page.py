@@ -22,7 +22,7 @@ named. An instruction is one of ptoas. *Simulator* means a function template of 
 `pypto/tile_math.h`); behind it stands the call of PTO-ISA that does the same. A build for a device refuses it and names
 the place, since ptoas 0.1.1 cannot print that call. Vector tiles have any shape and valid lengths; beside a tile, a
 column `[rows, 1]` or a row `[1, cols]` is repeated. Every supported operation is compared with NumPy in float64
-(`tests/integration/ops`, matrix work also in `tests/integration/codegen`).
+(`tests/integration/ops`, `tests/integration/moving`, matrix work also in `tests/integration/codegen`).
 
 | short for | element types |
 | --- | --- |

@@ -26,7 +26,7 @@ def paged_gather(src: Any, indices: Any, block_table: Any, block_size: Any, size
     """Not supported: read the table with pl.read and bring the rows into a tile with pl.gather_row."""
 
 def create_l1(shape: Any, dtype: Any, transpose: Any = False) -> Any:
-    """A tensor in matrix memory."""
+    """A tile in matrix memory; `transpose` swaps its sizes."""
 
 def gather(input: Any, dim: Any = None, index: Any = None, *, mask_pattern: Any = None, output_dtype: Any = None, kvalue: Any = None, cmp_mode: Any = None, out_cols: Any = None, offset: Any = 0, count_dtype: Any = None) -> Any:
     """Elements of a tensor that an index, a pattern or a comparison chooses."""
@@ -296,13 +296,13 @@ def matmul_acc(acc: Any, lhs: Any, rhs: Any, a_trans: Any = False, b_trans: Any 
     """``acc + lhs @ rhs``; where ``init_cond`` holds, ``lhs @ rhs`` and ``acc`` is not read."""
 
 def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
-    """Rows of a tensor, brought into a tile."""
+    """A block of a tensor, brought to a place of a tile in Vec or Mat; `transpose` turns it."""
 
 def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = None) -> Any:
-    """Rows of a tensor written at the positions that an index names."""
+    """Row `index[k]` becomes row `k` of `src`: in a tile, or in place in a tensor that may be written."""
 
 def sort32(src: Any, idx: Any) -> Any:
-    """Each block of 32 elements sorted, with their positions."""
+    """Each block of 32 columns from the largest to the smallest, as pairs of 8 bytes: value, and position in the last 4."""
 
 def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
-    """Sorted runs merged."""
+    """Sorted runs of pairs merged: two to four tiles, or with `block_len` every four neighbouring runs of a row."""

@@ -371,37 +371,37 @@ def gemv_bias(lhs: Any, rhs: Any, bias: Any, acc_phase: Any = 'unspecified') -> 
     """A row times a matrix plus a row of bias."""
 
 def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
-    """Rows of a tensor, brought into a tile."""
+    """A block of a tensor, brought to a place of a tile in Vec or Mat; `transpose` turns it."""
 
 def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = None) -> Any:
-    """Rows of a tensor written at the positions that an index names."""
+    """Row `index[k]` becomes row `k` of `src`: in a tile, or in place in a tensor that may be written."""
 
 def sort32(src: Any, idx: Any) -> Any:
-    """Each block of 32 elements sorted, with their positions."""
+    """Each block of 32 columns from the largest to the smallest, as pairs of 8 bytes: value, and position in the last 4."""
 
 def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
-    """Sorted runs merged."""
+    """Sorted runs of pairs merged: two to four tiles, or with `block_len` every four neighbouring runs of a row."""
 
 def gather(src: Any, indices: Any, tmp: Any) -> Any:
-    """The elements of ``src`` at flat positions."""
+    """`out[i, j]` is the element of `src` at the flat position `indices[i, j]`; outside is an error of the run."""
 
 def gatherb(src: Any, offset: Any, *, output_dtype: Any = None) -> Any:
-    """Blocks of ``src`` at byte offsets."""
+    """Blocks of 32 bytes of `src` at byte offsets."""
 
 def gather_mask(src: Any, mask_pattern: Any, *, output_dtype: Any = None) -> Any:
-    """The elements of each row that a pattern chooses."""
+    """Every second or fourth column of each row, as `pl.MaskPattern` says."""
 
 def gather_compare(src: Any, kvalue: Any, tmp: Any, *, cmp_mode: Any = 'eq', offset: Any = 0, out_cols: Any, count_dtype: Any = None) -> Any:
-    """Positions of the elements that compare true."""
+    """For each row the flat positions of the elements that equal (`gt`: exceed) its key, from `offset` on, and their number."""
 
 def scatter(dst: Any, src: Any, indexes: Any) -> Any:
-    """Elements written to the rows that an index names."""
+    """`dst` with `dst[indexes[i, j], j] = src[i, j]`; the last one wins."""
 
 def scatter_mask(dst: Any, src: Any, mask_pattern: Any) -> Any:
-    """Elements written where a pattern chooses."""
+    """The elements of `src` in the columns that a pattern chooses, zeros in the others."""
 
 def mscatter(src: Any, idx: Any, output_tensor: Any) -> Any:
-    """Elements written to a tensor at the positions that an index names."""
+    """Elements written to a tensor at the flat positions that an index names; outside is an error of the run."""
 
 def mgather(mem: Any, idx: Any, coalesce: Any = 'row', *, gather_oob: Any = 'undefined', target_memory: Any = MemorySpace.Vec, scratch: Any = None, valid_shape: Any = None) -> Any:
-    """Elements or rows of a tensor at the positions that an index names."""
+    """Rows of a tensor, or (`elem`) its elements at flat positions; `gather_oob`: undefined (an error), clamp, wrap, zero."""

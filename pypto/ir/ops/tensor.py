@@ -189,6 +189,7 @@ user_name(
     "src, target",
     "``src`` repeated to the shape of ``target``.",
     (TENSOR,),
+    ops=("tile.row_expand", "tile.col_expand", "tensor.assign"),
 )
 user_name(
     "view",
@@ -210,8 +211,9 @@ user_name(
 user_name(
     "create_l1",
     "shape, dtype, transpose=False",
-    "A tensor in matrix memory.",
+    "A tile in matrix memory; `transpose` swaps its sizes.",
     (TENSOR,),
+    ops=("tile.create",),
 )
 user_name(
     "gather",
@@ -219,16 +221,19 @@ user_name(
     "out_cols=None, offset=0, count_dtype=None",
     "Elements of a tensor that an index, a pattern or a comparison chooses.",
     (TENSOR,),
+    ops=("tile.gather_along", "tile.gather_mask", "tile.gather_compare"),
 )
 user_name(
     "scatter",
     "input, dim=None, index=None, src=None, *, mask_pattern=None, dst=None",
     "Elements written where an index or a pattern says.",
     (TENSOR,),
+    ops=("tile.scatter_along", "tile.scatter_mask"),
 )
 user_name(
     "random",
     "key0, key1, counter0, counter1, counter2, counter3, shape, dtype=UINT32, rounds=10",
     "Random bits from a counter and a key.",
     (TENSOR,),
+    ops=("tile.random",),
 )

@@ -328,69 +328,77 @@ register(
 user_name(
     "gather_row",
     "dst, src, dst_offset, src_offset, shapes, transpose=False, *, valid_shape=None",
-    "Rows of a tensor, brought into a tile.",
+    "A block of a tensor, brought to a place of a tile in Vec or Mat; `transpose` turns it.",
     ON_BOTH,
     also=("acc, src, dst_offset, src_offset, shapes, transpose, valid_shape",),
 )
 user_name(
     "scatter_update",
     "input, dim=None, index=None, src=None",
-    "Rows of a tensor written at the positions that an index names.",
+    "Row `index[k]` becomes row `k` of `src`: in a tile, or in place in a tensor that may be written.",
     ON_BOTH,
+    ops=("tile.scatter_update", "tile.mscatter"),
 )
 user_name(
     "sort32",
     "src, idx",
-    "Each block of 32 elements sorted, with their positions.",
+    (
+        "Each block of 32 columns from the largest to the smallest, as pairs of 8 bytes: value, and position "
+        "in the last 4."
+    ),
     ON_BOTH,
 )
 user_name(
     "mrgsort",
     "src0, src1=None, src2=None, src3=None, tmp=None, *, exhausted=False, block_len=None",
-    "Sorted runs merged.",
+    "Sorted runs of pairs merged: two to four tiles, or with `block_len` every four neighbouring runs of a row.",
     ON_BOTH,
     also=("src0, src1, src2, src3, exhausted, block_len",),
+    ops=("tile.mrgsort", "tile.mrgsort_blocks"),
 )
 user_name(
     "gather",
     "src, indices, tmp",
-    "The elements of ``src`` at flat positions.",
+    "`out[i, j]` is the element of `src` at the flat position `indices[i, j]`; outside is an error of the run.",
     ON_TILES,
 )
 user_name(
     "gatherb",
     "src, offset, *, output_dtype=None",
-    "Blocks of ``src`` at byte offsets.",
+    "Blocks of 32 bytes of `src` at byte offsets.",
     ON_TILES,
 )
 user_name(
     "gather_mask",
     "src, mask_pattern, *, output_dtype=None",
-    "The elements of each row that a pattern chooses.",
+    "Every second or fourth column of each row, as `pl.MaskPattern` says.",
     ON_TILES,
 )
 user_name(
     "gather_compare",
     "src, kvalue, tmp, *, cmp_mode='eq', offset=0, out_cols, count_dtype=None",
-    "Positions of the elements that compare true.",
+    (
+        "For each row the flat positions of the elements that equal (`gt`: exceed) its key, from `offset` on, "
+        "and their number."
+    ),
     ON_TILES,
 )
 user_name(
     "scatter",
     "dst, src, indexes",
-    "Elements written to the rows that an index names.",
+    "`dst` with `dst[indexes[i, j], j] = src[i, j]`; the last one wins.",
     ON_TILES,
 )
 user_name(
     "scatter_mask",
     "dst, src, mask_pattern",
-    "Elements written where a pattern chooses.",
+    "The elements of `src` in the columns that a pattern chooses, zeros in the others.",
     ON_TILES,
 )
 user_name(
     "mscatter",
     "src, idx, output_tensor",
-    "Elements written to a tensor at the positions that an index names.",
+    "Elements written to a tensor at the flat positions that an index names; outside is an error of the run.",
     ON_TILES,
 )
 user_name(
@@ -399,6 +407,9 @@ user_name(
         "mem, idx, coalesce='row', *, gather_oob='undefined', target_memory=MemorySpace.Vec, "
         "scratch=None, valid_shape=None"
     ),
-    "Elements or rows of a tensor at the positions that an index names.",
+    (
+        "Rows of a tensor, or (`elem`) its elements at flat positions; `gather_oob`: undefined (an error), "
+        "clamp, wrap, zero."
+    ),
     ON_TILES,
 )

@@ -23,7 +23,7 @@ inline auto& at(T& tile, int64_t row, int64_t col) {
 template <class T>
 using Element = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<T&>().data()[0])>>;
 
-// Whether an axis is longer than the valid part of a tile.
+// Throws unless a block lies in the valid part of a tile.
 template <class T>
 inline void require_inside(const char* what, T& tile, int64_t row, int64_t rows, int64_t col, int64_t cols) {
   if (row >= 0 && col >= 0 && row + rows <= tile.GetValidRow() && col + cols <= tile.GetValidCol()) return;
