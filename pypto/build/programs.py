@@ -52,6 +52,7 @@ def compile_program(
     from pypto.build.report.writing import PTOAS_DUMPS, clear_reports, write_report
     from pypto.runtime.prebuilt import load_directory
     from pypto.toolchain import in_force
+    from pypto.toolchain.cleanup import ended_by_sigterm
 
     if not isinstance(program, Program):
         raise TypeError(f"ir.compile takes a program, as f.specialize(...) returns it, got {type(program).__name__}")
@@ -69,7 +70,7 @@ def compile_program(
     dumps = directory / PTOAS_DUMPS if config is not None and config.dump_ptoas_passes else None
     profile = CompileProfile(ptoas_dumps=dumps)
     dumped = dump_passes or (config is not None and config.dump_passes)
-    with tempfile.TemporaryDirectory() as scratch:
+    with ended_by_sigterm(), tempfile.TemporaryDirectory() as scratch:
         generated = Path(scratch, "generated")
         lowered = _generate(program, chosen, generated, profile, directory if dumped else None)
         replace_generated(generated, directory)

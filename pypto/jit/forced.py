@@ -7,7 +7,9 @@ code and, once it is needed, binaries side by side; see `pypto.runtime.binary_co
 from __future__ import annotations
 
 import contextlib
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from pypto.build.complete import complete
@@ -23,6 +25,7 @@ from pypto.jit.request import Request
 from pypto.jit.stats import count, timing
 from pypto.runtime.compiled import CompiledKernel, Origin, ReadyFiles
 from pypto.runtime.errors import UnsupportedArtifactInput
+from pypto.toolchain.cleanup import ended_by_sigterm
 
 
 def build_forced(request: Request) -> CompiledKernel:
@@ -68,7 +71,11 @@ class _Forced:
     def _generate(self) -> Program:
         """Generate beside the output directory, and exchange its generated files when that went well."""
         dumped = self.directory if self.request.config.dump_passes else None
-        with tempfile.TemporaryDirectory(prefix=".generated.", dir=self.parent) as scratch:
+        with (
+            ended_by_sigterm(),
+            self._removed_if_useless(),
+            tempfile.TemporaryDirectory(prefix=".generated.", dir=self.parent) as scratch,
+        ):
             generated = Path(scratch, "generated")
             recorder = PassRecorder(self.profile, dumped)
             program = building.run_generation(self.request, generated, recorder)
@@ -78,6 +85,16 @@ class _Forced:
                 pack_sources(program, generated)
             replace_generated(generated, self.directory)
         return program
+
+    @contextlib.contextmanager
+    def _removed_if_useless(self) -> Iterator[None]:
+        """A new directory goes away with a compilation that failed, unless dumps tell how far it came."""
+        try:
+            yield
+        except BaseException:
+            if self.request.config.save_kernels_dir is None and not self.request.config.dump_passes:
+                shutil.rmtree(self.directory, ignore_errors=True)
+            raise
 
     def _complete(self, program: Program) -> ReadyFiles:
         from pypto.toolchain import in_force

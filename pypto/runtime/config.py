@@ -85,14 +85,14 @@ class RunConfig:
         device_id: number of the NPU.
         strategy: which passes compile a kernel.
         memory_planner: who reuses on-chip memory; ``None`` for the default.
-        dump_passes, dump_ptoas_passes: keep the program after each pass.
-        save_kernels, save_kernels_dir: keep the generated sources, and where.
+        dump_passes, dump_ptoas_passes: keep the program after each pass, and each kernel after each pass of ptoas.
+        save_kernels, save_kernels_dir: keep the generated code and the binaries, and where.
         codegen_only: generate sources, compile nothing.
         rtol, atol: tolerances for comparing results with a golden function.
         aicpu_thread_num: threads that run tasks; ``None`` for as many as the machine has. Independent tasks always get
             two at least.
         distributed_config: the ranks of a distributed program, a `DistributedConfig`.
-        compile_profiling: report where compile time goes.
+        compile_profiling: keep the time of each pass, of ptoas and of the compiler for each kernel.
         enable_chip_swimlane: each run writes a timeline of its tasks into its run directory; any number but 0.
         enable_dep_gen: each run writes the graph of its tasks.
         enable_scope_stats: each run writes how often and how long its scopes ran.

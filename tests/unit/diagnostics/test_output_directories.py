@@ -96,6 +96,9 @@ def test_a_pass_that_fails_leaves_those_before_it(tmp_path: Path, monkeypatch: p
     with pytest.raises(CompileError, match="it does not fit"):
         kernels.joined.compile(config=RunConfig(save_kernels=True, save_kernels_dir=tmp_path / "out", dump_passes=True))
     assert files(tmp_path / "out") == {"passes_dump/00_after_Parse.py", "passes_dump/01_after_RemoveUnused.py"}
+    with pytest.raises(CompileError):
+        kernels.joined.compile(config=RunConfig(save_kernels=True))
+    assert list((tmp_path / "build_output").iterdir()) == []
 
 
 def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
