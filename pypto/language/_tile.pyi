@@ -209,10 +209,10 @@ def addsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
     """Element by element: ``lhs + rhs + rhs2``; ``rhs`` is a scalar."""
 
 def subc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
-    """Element by element: ``lhs - rhs + rhs2``."""
+    """Element by element: ``lhs - rhs + rhs2``, as PTO-ISA has it."""
 
 def subsc(lhs: Any, rhs: Any, rhs2: Any) -> Any:
-    """Element by element: ``lhs - rhs + rhs2``; ``rhs`` is a scalar."""
+    """Element by element: ``lhs - rhs + rhs2``, as PTO-ISA has it; ``rhs`` is a scalar."""
 
 def prelu(tile: Any, slope: Any, tmp: Any = None) -> Any:
     """Element by element: ``tile`` where it is positive, elsewhere ``tile * slope``."""

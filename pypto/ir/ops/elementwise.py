@@ -344,7 +344,10 @@ vector_op("not_", (tile_operand("a", BITS),), _unary, own("unary<Not>", "a", isa
 user_name("not_", "input", "The bits that each element has not.", also=("tile",))
 
 # Three operands.
-for _name, _first, _doc in (("addc", "Add", "``lhs + rhs + rhs2``"), ("subc", "Sub", "``lhs - rhs + rhs2``")):
+for _name, _first, _doc in (
+    ("addc", "Add", "``lhs + rhs + rhs2``"),
+    ("subc", "Sub", "``lhs - rhs + rhs2``, as PTO-ISA has it"),
+):
     vector_op(
         _name,
         tuple(tile_operand(operand, NUMBER) for operand in "abc"),
