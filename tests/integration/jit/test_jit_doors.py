@@ -129,9 +129,10 @@ def _other_python() -> str:
         str(python) for name in names for python in (Path(sys.base_prefix).parent).glob(f"{name}*/bin/python")
     )
     for candidate in candidates:
-        works = subprocess.run([candidate, "-c", ""], capture_output=True)
-        if works.returncode == 0:
-            return candidate
+        # A launcher, such as a shim of pyenv, needs a PATH that the processes of these tests do not have.
+        asked = subprocess.run([candidate, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+        if asked.returncode == 0:
+            return asked.stdout.strip()
     return sys.executable
 
 
