@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -73,9 +75,9 @@ class ChipWorker:
         self._settings = None if config == plain else config
         self._registered: dict[Program, RegisteredProgram] = {}
         self._tensors: set[DeviceTensor] = set()
-        self._calls = 0
         self._closed = False
-        self._changed = threading.Condition()
+        self._renew()
+        _workers.add(self)
 
     def __enter__(self) -> ChipWorker:
         with self._changed:
@@ -225,6 +227,11 @@ class ChipWorker:
     def __repr__(self) -> str:
         return f"<ChipWorker {self.config.platform_name}{', closed' if self._closed else ''}>"
 
+    def _renew(self) -> None:
+        """As no thread holds it: a forked child has none of its parent's threads, and its memory as its own."""
+        self._changed = threading.Condition()
+        self._calls = 0
+
     def _begin(self) -> None:
         with self._changed:
             self._refuse_if_closed()
@@ -272,6 +279,17 @@ class ChipWorker:
                 f"{self.config.platform_name}"
             )
         return program
+
+
+_workers: weakref.WeakSet[ChipWorker] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for worker in list(_workers):
+        worker._renew()
+
+
+os.register_at_fork(after_in_child=_renew_all)
 
 
 def _checked(compiled: object) -> Program:

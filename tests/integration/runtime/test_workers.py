@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import threading
 import weakref
@@ -98,6 +99,34 @@ def test_calls_run_at_the_same_time_and_closing_waits_for_them(scenarios: Compil
     for _, _, out in results:
         assert (out.reshape(-1)[:6] == 7).all()
     assert (partner.reshape(-1)[:6] == 7).all()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_has_a_worker_of_its_own(scenarios: CompiledProgram) -> None:
+    worker = ChipWorker()
+    handle = worker.register(scenarios)
+    x, state, out = tables()
+    tensor = worker.alloc_tensor(x.shape, "FP32", x)
+    waiting = threading.Thread(target=handle, args=(123, *tables(), 0))
+    waiting.start()
+    while not worker._calls:
+        pass
+    child = os.fork()
+    if child == 0:
+        # The thread that waits is not here, so nothing has to be waited for.
+        status = 1
+        try:
+            handle(100, tensor, state, out, 0)
+            status = 0 if (out == x + 7).all() else 2
+            worker.close()
+        finally:
+            os._exit(status)
+    scenarios(123, *tables(), 0)
+    waiting.join(30)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (out == -1).all()
+    np.testing.assert_array_equal(worker.copy_from(tensor), x)
+    worker.close()
 
 
 def test_what_a_worker_refuses(scenarios: CompiledProgram, scenario_files: dict[str, bytes]) -> None:
