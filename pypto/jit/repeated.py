@@ -123,7 +123,10 @@ class RepeatedCalls:
         Args:
             values: the arguments in parameter order, of which ``args`` were given by position.
         """
-        call = self._call(request, kernel, args, values, config)
+        try:
+            call = self._call(request, kernel, args, values, config)
+        except Exception:
+            call = None  # the same passed a moment ago: something changed since, and the next call says what
         if call is not None:
             if len(self._calls) >= _CALLS:
                 self._calls.clear()
@@ -165,13 +168,10 @@ class RepeatedCalls:
         environment = _environment()
         if prepared is None or not isinstance(environment, dict):
             return None
-        try:
-            surroundings = _Surroundings(dict(environment), os.getcwd(), process_default(), chosen_bundles(), tools)
-            # What is compared later must be what this object is found with.
-            found = find_object(capture(self._function, values, {}, config))
-            if found is not kernel or not (surroundings.hold() and watch.unchanged()):
-                return None
-        except Exception:
-            return None  # the request of a moment ago passed: something changed, and the next one says what
+        surroundings = _Surroundings(dict(environment), os.getcwd(), process_default(), chosen_bundles(), tools)
+        # What is compared later must be what this object is found with.
+        found = find_object(capture(self._function, values, {}, config))
+        if found is not kernel or not (surroundings.hold() and watch.unchanged()):
+            return None
         disabled = not request.policy.enabled
         return _Call(config, surroundings, watch, program, prepared, tuple(values[len(args) :]), disabled)
