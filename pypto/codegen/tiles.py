@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
+from pypto.ir.limits import LAYOUTS
 from pypto.ir.nodes import Function, Loc
 from pypto.ir.types import (
     BF16,
@@ -67,15 +68,8 @@ _LOCATIONS = {
     MemorySpace.Acc: "acc",
     MemorySpace.Bias: "bias",
 }
-# Major order of blocks and inside a block, and bytes of a block.
-_LAYOUTS = {
-    MemorySpace.Vec: ("row_major", "none_box", 512),
-    MemorySpace.Mat: ("col_major", "row_major", 512),
-    MemorySpace.Left: ("row_major", "row_major", 512),
-    MemorySpace.Right: ("row_major", "col_major", 512),
-    MemorySpace.Acc: ("col_major", "row_major", 1024),
-    MemorySpace.Bias: ("row_major", "none_box", 512),
-}
+# Bytes of a block.
+_FRACTAL, _ACC_FRACTAL = 512, 1024
 
 
 def element_name(dtype: DType, loc: Loc | None = None) -> str:
@@ -153,7 +147,8 @@ class Frame:
 
     def text(self, valid_rows: int | None, valid_cols: int | None) -> str:
         """Inside of a ``tile_buf`` type; a valid size of ``None`` is given at run time."""
-        block, inner, fractal = _LAYOUTS[MemorySpace.Bias if self.plain else self.memory]
+        block, inner = (layout.value for layout in LAYOUTS[MemorySpace.Bias if self.plain else self.memory])
+        fractal = _ACC_FRACTAL if self.memory is MemorySpace.Acc else _FRACTAL
         if self.column:
             block = "col_major"
         rows, cols = ("?" if v is None else str(v) for v in (valid_rows, valid_cols))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pypto.ir.errors import IRError
-from pypto.ir.types import MemorySpace, TileType
+from pypto.ir.types import MemorySpace, TileLayout, TileType
 
 _KIB = 1024
 
@@ -25,6 +25,16 @@ CAPACITY: dict[str, dict[MemorySpace, int]] = {
         MemorySpace.Acc: 256 * _KIB,
         MemorySpace.Bias: 64 * _KIB,
     },
+}
+
+# Order of a tile's blocks, and of the elements inside of them.
+LAYOUTS: dict[MemorySpace, tuple[TileLayout, TileLayout]] = {
+    MemorySpace.Vec: (TileLayout.row_major, TileLayout.none_box),
+    MemorySpace.Mat: (TileLayout.col_major, TileLayout.row_major),
+    MemorySpace.Left: (TileLayout.row_major, TileLayout.row_major),
+    MemorySpace.Right: (TileLayout.row_major, TileLayout.col_major),
+    MemorySpace.Acc: (TileLayout.col_major, TileLayout.row_major),
+    MemorySpace.Bias: (TileLayout.row_major, TileLayout.none_box),
 }
 
 # Tiles begin at multiples of this many bytes.

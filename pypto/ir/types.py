@@ -134,6 +134,14 @@ class WaitCmp(enum.Enum):
     Ge = "ge"
 
 
+class TileLayout(enum.Enum):
+    """Order of a tile's blocks, or of the elements inside of them."""
+
+    none_box = "none_box"
+    row_major = "row_major"
+    col_major = "col_major"
+
+
 class TensorLayout(enum.Enum):
     """Order of a tensor's elements in global memory."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pypto.ir.types import MemorySpace as MemorySpace
     from pypto.ir.types import PadValue as PadValue
     from pypto.ir.types import TensorLayout as TensorLayout
+    from pypto.ir.types import TileLayout as TileLayout
     from pypto.jit.decorators import jit as jit
     from pypto.language import distributed as distributed
     from pypto.language import tensor as tensor
@@ -68,6 +69,7 @@ _HOMES = {
         "MemorySpace",
         "PadValue",
         "TensorLayout",
+        "TileLayout",
     ),
     "pypto.language.annotations": (
         "FunctionType",

@@ -99,8 +99,6 @@ _NOT_YET: dict[str, Any] = {
 _LAYOUT = "the layout of a tile follows from its memory"
 _REASONS = {
     "c_matrix_nz": "products are stored row by row",
-    "blayout": _LAYOUT,
-    "slayout": _LAYOUT,
     "transpose": _LAYOUT,
     "flat_layout": _LAYOUT,
 }

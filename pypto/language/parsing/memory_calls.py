@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from pypto.ir.limits import LAYOUTS
 from pypto.ir.nodes import Value
-from pypto.ir.types import INDEX, AtomicType, DynDim, MemorySpace, TensorType, TileType, Valid
-from pypto.ir.values import simplified
+from pypto.ir.types import INDEX, AtomicType, DynDim, MemorySpace, TensorType, TileLayout, TileType, Valid
+from pypto.ir.values import defining_op, simplified
 from pypto.language.parsing import arrays
 from pypto.language.parsing.arguments import (
     dtype_argument,
@@ -213,8 +215,21 @@ def _create_tensor(frame: Frame, bound: Bound) -> Model:
 def _move(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     tile = frame.tile(bound["tile"], bound.place("tile"), f"{bound.label}: tile")
+    memory = memory_argument(frame, bound, "target_memory")
+    for name, layout in zip(("blayout", "slayout"), LAYOUTS.get(memory, ()), strict=False):
+        if bound[name] not in (None, layout):
+            given = bound[name].value if isinstance(bound[name], TileLayout) else describe(bound[name])
+            raise frame.error(
+                f"{bound.label}: {name}={given} is not supported: it is {layout.value} in {memory.value}",
+                bound.place(name),
+            )
+    source = defining_op(tile)
+    if memory is MemorySpace.Bias and source is not None and source.name == "tile.load":
+        # Rows stand in blocks in Mat; a bias comes straight from its tensor.
+        type = replace(tile_type(tile), memory=memory)
+        return frame.op("tile.load", source.operands, bound.node, (type,)).result
     with frame.at(bound.node):
-        return frame.builder.move(tile, memory_argument(frame, bound, "target_memory"))
+        return frame.builder.move(tile, memory)
 
 
 def _slice(frame: Frame, bound: Bound) -> Model:
@@ -362,6 +377,7 @@ OPTIONS = frozenset(
         *(("load", name) for name in ("shapes", "clamp")),
         *(("store", name) for name in ("shapes", "atomic")),
         *(("slice", name) for name in ("drop_dims", "pad_value", "clamp")),
+        *(("move", name) for name in ("blayout", "slayout")),
         ("assemble", "atomic"),
         ("create_tensor", "manual_dep"),
     }

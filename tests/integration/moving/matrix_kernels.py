@@ -32,7 +32,8 @@ def products(
     with pl.at(level=pl.Level.CORE_GROUP):
         plain[:] = pl.matmul(a, b)
         turned[:] = pl.batch_matmul_acc(pl.matmul(a, bt, b_trans=True), a, b)
-        biased[:] = pl.matmul_bias(a, b, bias)
+        row_of_bias = pl.load(bias, [0, 0], [1, 40], target_memory=pl.MemorySpace.Mat)
+        biased[:] = pl.matmul_bias(a, b, pl.move(row_of_bias, target_memory=pl.MemorySpace.Bias))
         vector[:] = pl.gemv(row, b)
         vector_acc[:] = pl.gemv_acc(pl.gemv(row, b), row, b)
         vector_bias[:] = pl.gemv_bias(row, b, bias)

@@ -162,6 +162,10 @@ def test_other_shapes_of_tensors() -> None:
             .replace("t[0] = 1.0", "⟦t[0] = 1.0⟧"),
             "a part of a tile is assigned tiles",
         ),
+        (
+            in_scope("out[:] = pl.move(a, pl.Mem.Vec, blayout=⟦pl.TileLayout.col_major⟧)"),
+            "not supported: it is row_major in Vec",
+        ),
         (in_incore("out[:] = a\nx = ⟦out[0, 0]⟧"), "out is an output"),
         (in_incore("out[:] = ⟦pl.tensor.view(a, [32, 128])⟧"), "reshape the tensor in the entry"),
         (
