@@ -164,3 +164,32 @@ def test_builtin_functions_of_known_numbers(expression: str, exact: float) -> No
     got = {"out": np.zeros((8, 8))}
     run(lowered(text), got)
     assert (got["out"] == exact).all()
+
+
+def test_other_valid_lengths_of_a_tile() -> None:
+    text = (
+        "@entry\ndef main(a: pl.Tensor[[8, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[8, 64], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        t = pl.load(a, [0, 0], [8, 64])\n"
+        "        pl.store(pl.set_validshape(t, n, 40) * 2.0, [0, 0], out)\n    return out\n"
+    )
+    a = np.random.default_rng(2).integers(-9, 9, (8, 64)) / 4.0
+    got = {"a": a, "n": 5, "out": np.zeros_like(a)}
+    run(lowered(text), got)
+    exact = np.zeros_like(a)
+    exact[:5, :40] = 2 * a[:5, :40]
+    np.testing.assert_array_equal(got["out"], exact)
+
+
+def test_matrix_memory_is_made_under_its_tensor_name() -> None:
+    text = (
+        "@entry\ndef main(a: pl.Tensor[[32, 32], pl.FP16], out: pl.Out[pl.Tensor[[32, 32], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        held = pl.tensor.create_l1([32, 32], pl.FP16)\n"
+        "        held = pl.gather_row(held, a, [0, 0], [0, 0], [32, 32])\n"
+        "        pl.store(pl.matmul(held, a), [0, 0], out)\n    return out\n"
+    )
+    a = np.random.default_rng(2).integers(-9, 9, (32, 32)) / 4.0
+    got = {"a": a, "out": np.zeros_like(a)}
+    run(lowered(text), got)
+    np.testing.assert_array_equal(got["out"], a @ a)

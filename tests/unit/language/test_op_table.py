@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,21 @@ def test_other_names_of_parameters_are_known() -> None:
     operation = operations("pl")["row_expand_sub"]
     assert (operation.also["tile"], operation.also["row_vec"]) == (0, 1)
     lowered(in_scope("out[:] = pl.row_expand_sub(tile=a, row_vec=pl.row_max(tile=b))"))
+
+
+# Operations one element at a time, reductions and expansions: tests/integration/ops makes a kernel of each from the table.
+FROM_THE_TABLE = ("elementwise", "reductions")
+
+
+def test_every_supported_operation_is_used_by_a_test() -> None:
+    sources = [path for path in (_ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    texts = "".join(path.read_text(encoding="utf-8") for path in sources)
+    unused = [
+        entry.label
+        for space in ("pl", "tensor")
+        for entry in user_names(space).values()
+        if not entry.unsupported
+        and entry.family not in FROM_THE_TABLE
+        and not re.search(rf"\bpl\.(tensor\.|tile\.)?{entry.name}\b", texts)
+    ]
+    assert unused == []
