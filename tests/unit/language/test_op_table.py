@@ -84,7 +84,7 @@ def test_other_names_of_parameters_are_known() -> None:
     lowered(in_scope("out[:] = pl.row_expand_sub(tile=a, row_vec=pl.row_max(tile=b))"))
 
 
-# Operations one element at a time, reductions and expansions: tests/integration/ops makes a kernel of each from the table.
+# Element-wise work, reductions and expansions: tests/integration/ops makes kernels of all of them from the table.
 FROM_THE_TABLE = ("elementwise", "reductions")
 
 
