@@ -28,8 +28,14 @@ def apply_binary(frame: Frame, sign: str, left: Model, right: Model, node: ast.A
     raise frame.error(f"{symbol} does not take {describe(left)} and {describe(right)}", node)
 
 
+# Whole numbers of Python have no limit; nothing here needs more.
+_MOST_BITS = 1024
+
+
 def fold(frame: Frame, sign: str, left: Any, right: Any, node: ast.AST) -> Model:
     """Arithmetic on known numbers, as Python does it."""
+    if sign in ("pow", "shl") and isinstance(left, int) and isinstance(right, int) and right > _MOST_BITS:
+        raise frame.error("cannot compute this: the result is too large", node)
     try:
         return PYTHON[sign](left, right)
     except ZeroDivisionError:

@@ -110,6 +110,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "double starred argument": (KernelSyntaxError, in_incore("t = pl.load(⟦**n⟧)"), "write every argument out"),
     "matrix operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "use pl.matmul"),
     "power that is no product": (KernelTypeError, in_incore("t = ⟦a ** 2.5⟧"), "takes the exponents 0.5, -0.5, -1 and"),
+    "power without end": (KernelTypeError, in_incore("k = ⟦2 ** 10 ** 10⟧"), "the result is too large"),
     "power by a tile": (KernelTypeError, in_incore("t = ⟦2 ** a⟧"), "takes an exponent that is known while compiling"),
     "name of another module": (KernelNameError, in_scope("out[:] = ⟦pl.tensor.relu⟧(a)"), "has no relu; it is pl.relu"),
     "product operator": (KernelSyntaxError, in_incore("t = ⟦a @ b⟧"), "is not part of the language; use pl.matmul"),
