@@ -36,16 +36,20 @@ def keep_records(root: Path, parts: IdentityParts) -> None:
                 _write(target, data)
 
 
-def stored_parts(root: Path, key: ArtifactKey) -> IdentityParts:
-    """What a stored key was made from, as far as its records are there."""
+def key_parts(key: ArtifactKey) -> IdentityParts:
+    """The digests that a key is made of, without any record behind them."""
     from pypto._identity.explain import IdentityParts
     from pypto._identity.schema import SOURCE, SPECIALIZATION
 
-    digests = {
-        **key.environment.components,
-        SOURCE: key.source_digest,
-        SPECIALIZATION: key.specialization_digest,
-    }
+    own = {SOURCE: key.source_digest, SPECIALIZATION: key.specialization_digest}
+    return IdentityParts({**key.environment.components, **own}, {})
+
+
+def stored_parts(root: Path, key: ArtifactKey) -> IdentityParts:
+    """What a stored key was made from, as far as its records are there."""
+    from pypto._identity.explain import IdentityParts
+
+    digests = key_parts(key).digests
     found = {part: _read(root, digest) for part, digest in digests.items()}
     return IdentityParts(digests, {part: record for part, record in found.items() if record is not None})
 

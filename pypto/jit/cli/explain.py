@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pypto._identity.explain import Difference, nearest
+from pypto._identity.explain import Difference, IdentityParts, nearest
 from pypto._identity.explain import explain as differences
 from pypto._identity.records import canonical_json
 from pypto.jit.artifact_cache.key import ArtifactKey
@@ -18,7 +18,7 @@ from pypto.jit.cli.output import counted, print_json
 from pypto.jit.cli.warmup_file import WarmupRequest, load_warmup
 from pypto.jit.flow import artifact_key, current_toolchain
 from pypto.jit.lookup import StoredEntries
-from pypto.jit.records import as_stored, stored_parts
+from pypto.jit.records import as_stored, key_parts, stored_parts
 from pypto.jit.request import IdentityUnavailable
 from pypto.jit.sealed import find_sealed
 
@@ -47,15 +47,31 @@ class Explanation:
     reason: str | None = None
 
 
+class _Stored:
+    """The keys that roots hold; each root is read once."""
+
+    def __init__(self) -> None:
+        self._roots: dict[Path, dict[str, ArtifactKey]] = {}
+
+    def nearest(self, root: Path, wanted: IdentityParts, own: str) -> ArtifactKey | None:
+        """The key of a root that shares most with what is wanted, but for the wanted key itself."""
+        if root not in self._roots:
+            self._roots[root] = _stored_keys(root)
+        others = [(key, key_parts(key)) for digest, key in self._roots[root].items() if digest != own]
+        closest = nearest(wanted, (parts for _, parts in others))
+        return next((key for key, parts in others if parts is closest), None)
+
+
 def explain_requests(module: str, config: Path, *, as_json: bool) -> int:
     """Explain every request of a warmup file; returns the exit status: 1 if one would not hit."""
     from pypto.bundle.errors import BundleDamaged, BundleIncompatible
     from pypto.toolchain import ToolchainError
 
     found = []
+    stored = _Stored()
     for wanted in load_warmup(module, config):
         try:
-            found.append(_explain(wanted))
+            found.append(_explain(wanted, stored))
         except (BundleDamaged, BundleIncompatible, ToolchainError) as error:
             variant = str(wanted.request.specialization)
             found.append(Explanation(wanted.kernel, variant, "failed", reason=str(error)))
@@ -81,7 +97,7 @@ def explain_keys(root: Path, before: str, after: str, *, as_json: bool) -> int:
     return 1 if found else 0
 
 
-def _explain(wanted: WarmupRequest) -> Explanation:
+def _explain(wanted: WarmupRequest, stored: _Stored) -> Explanation:
     request = wanted.request
     variant = str(request.specialization)
     if request.forced:
@@ -104,13 +120,11 @@ def _explain(wanted: WarmupRequest) -> Explanation:
     verdict, reason = _look(root, key, request.distributed)
     if verdict != "miss":
         return Explanation(wanted.kernel, variant, verdict, key.digest)
-    others = {k.digest: k for k in _stored_keys(root).values() if k.digest != key.digest}
-    stored = [(other, stored_parts(root, k)) for other, k in others.items()]
-    closest = nearest(parts, (candidate for _, candidate in stored))
+    closest = stored.nearest(root, parts, key.digest)
     if closest is None:
         return Explanation(wanted.kernel, variant, verdict, key.digest, reason=reason or "the cache holds no other key")
-    digest = next(other for other, candidate in stored if candidate is closest)
-    return Explanation(wanted.kernel, variant, verdict, key.digest, digest, differences(closest, parts), reason)
+    found = differences(stored_parts(root, closest), parts)
+    return Explanation(wanted.kernel, variant, verdict, key.digest, closest.digest, found, reason)
 
 
 def _look(root: Path, key: ArtifactKey, distributed: bool = False) -> tuple[str, str | None]:

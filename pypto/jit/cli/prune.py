@@ -17,7 +17,7 @@ from pypto.jit.cli.entries import Contents, StoredEntry, read_root
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.inspect_root import invalid_entries
 from pypto.jit.cli.output import counted, print_json, size_text
-from pypto.jit.records import RECORDS, stored_parts
+from pypto.jit.records import RECORDS, key_parts
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _drop_records(root: Path, left: Iterable[StoredEntry]) -> None:
     for entry in left:
         if entry.manifest is None:
             return
-        used.update(stored_parts(root, entry.manifest.key).digests.values())
+        used.update(key_parts(entry.manifest.key).digests.values())
     folder = root / RECORDS
     for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
         if name.removesuffix(".json") not in used:
