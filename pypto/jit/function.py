@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pypto.build.errors import BuildError
 from pypto.ir.nodes import FunctionKind
+from pypto.language.errors import about_the_kernel
 from pypto.language.signature import Signature
 from pypto.language.source import KernelSource, SourceClosure
 
@@ -46,6 +47,7 @@ class JITFunction(KernelSource):
         """
         return Signature.of(self)
 
+    @about_the_kernel
     def specialize(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> Program:
         """The typed IR for these samples, before any pass. Always made anew; no cache is looked at.
 
@@ -59,6 +61,7 @@ class JITFunction(KernelSource):
         request = capture(self, samples, named, config)
         return specialized_program(request.closure, request.specialization)
 
+    @about_the_kernel
     def lower(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> Program:
         """The IR that code is generated from, after all passes; otherwise as `specialize`."""
         from pypto.build.generate import lowered_program
@@ -67,6 +70,7 @@ class JITFunction(KernelSource):
         request = capture(self, samples, named, config)
         return lowered_program(request.closure, request.specialization)
 
+    @about_the_kernel
     def compile(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> CompiledKernel:
         """The compiled kernel for these samples. Runs nothing, and promises generated code only.
 
@@ -108,6 +112,7 @@ class JITFunction(KernelSource):
                 return result
         return self._call(args, config)
 
+    @about_the_kernel
     def _call(self, args: tuple[Any, ...], config: RunConfig | None) -> object:
         from pypto.jit.binding import bind_call
         from pypto.jit.flow import obtain

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 class CompileError(Exception):
     """A kernel cannot be compiled.
@@ -73,3 +81,21 @@ class KernelMemoryError(CompileError):
 
 class OutsideKernelError(TypeError):
     """An operation of the language was called by Python instead of being compiled."""
+
+
+def about_the_kernel(call: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Errors about a kernel leave ``call`` without the frames of the compiler, of which none helps its author.
+
+    Python's development mode (``python -X dev``) shows them.
+    """
+
+    @functools.wraps(call)
+    def wrapper(*args: _P.args, **named: _P.kwargs) -> _R:
+        try:
+            return call(*args, **named)
+        except CompileError as error:
+            if sys.flags.dev_mode:
+                raise
+            raise error.with_traceback(None) from None
+
+    return wrapper
