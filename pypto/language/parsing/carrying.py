@@ -95,11 +95,14 @@ def carry(
     frame.env.update(loop.explicit)
     if frame.on_core:
         plan.loaded.update(name for name, model in loop.explicit if is_tensor(model))
-    outside = dict(frame.env)
+    outside, outer = dict(frame.env), frame.outer_names()
     state = frame.program.checkpoint()
     while True:
         frame.env = dict(outside)
+        frame.restore_names(outer)
         names = [name for name in _carried_names(statements, loop, plan) if name not in local]
+        aliases = _aliases(names, outside, plan)
+        names = [name for name in names if name not in aliases]
         inits = [_initial(frame, name, plan, node) for name in names]
         first = [] if condition is None else [condition(True)]
         args = [Value(name, _open(v)) for name, v in zip(names, inits, strict=True)]
@@ -107,12 +110,15 @@ def carry(
             if is_tensor(arg):
                 frame.directions[id(arg)] = Direction.In if name in plan.inputs else frame.direction(init)
             frame.env[name] = arg
+        frame.env.update((alias, frame.env[name]) for alias, name in aliases.items())
 
-        def turn(names: list[str] = names, inits: list[Value] = inits) -> list[Value]:
+        def turn(
+            names: list[str] = names, inits: list[Value] = inits, aliases: dict[str, str] = aliases
+        ) -> list[Value]:
             statements.block(loop.body)
             for (name, _), model in zip(loop.explicit, [evaluate(frame, part) for part in loop.yielded], strict=True):
                 frame.env[name] = model
-            _look_back(statements, loop, outside, names, plan)
+            _look_back(statements, loop, outside, [*names, *aliases], plan)
             last = [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
             return last if condition is None else [*last, condition(False)]
 
@@ -133,6 +139,10 @@ def carry(
         result.name, result.type = name, arg.type
         frame.directions[id(result)] = frame.directions.get(id(arg), Direction.InOut)
         frame.env[name] = result
+    frame.env.update((alias, frame.env[name]) for alias, name in aliases.items())
+    for name in plan.changed & set(names):
+        # What was changed in place is changed for the callers as well.
+        frame.rebind(outside[name], frame.env[name])
     for (name, _), target in zip(loop.explicit, loop.results, strict=False):
         statements.assign(target, frame.env[name], node)
 
@@ -150,7 +160,7 @@ def _carried_names(statements: Statements, loop: Loop, plan: _Plan) -> list[str]
     stored = [*stored_names(loop.body), *sorted(plan.changed)]
     for name in [*explicit, *(n for n in stored if n not in explicit)]:
         env = statements.frame.env
-        if name not in env or (name not in explicit and name not in needed):
+        if name not in env or (name not in explicit and name not in needed and name not in plan.changed):
             continue
         model = env[name]
         chosen = name in plan.tensors or name in plan.loaded or name in explicit
@@ -158,6 +168,17 @@ def _carried_names(statements: Statements, loop: Loop, plan: _Plan) -> list[str]
         if plain or (is_tensor(model) and chosen):
             names.append(name)
     return names
+
+
+def _aliases(names: Sequence[str], outside: dict[str, Model], plan: _Plan) -> dict[str, str]:
+    """Names of tiles that the body changes in place and that another carried name stands for as well."""
+    found: dict[str, str] = {}
+    changed = [name for name in names if name in plan.changed]
+    for position, name in enumerate(changed):
+        twin = next((n for n in changed[:position] if outside[n] is outside[name]), None)
+        if twin is not None:
+            found[name] = twin
+    return found
 
 
 def _initial(frame: Frame, name: str, plan: _Plan, node: ast.AST) -> Value:

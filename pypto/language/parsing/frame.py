@@ -271,6 +271,20 @@ class Frame:
                 if model is old:
                     frame.env[name] = new
 
+    def outer_names(self) -> list[tuple[Frame, dict[str, Model]]]:
+        """What the names of the callers stand for, so that it can be restored."""
+        return [(frame, dict(frame.env)) for frame in self.callers() if frame is not self]
+
+    @staticmethod
+    def restore_names(saved: list[tuple[Frame, dict[str, Model]]]) -> None:
+        """Let the names of callers stand for what they stood for."""
+        for frame, names in saved:
+            frame.env = dict(names)
+
+    def held_outside(self, value: Value) -> bool:
+        """Whether a name of a caller stands for a value."""
+        return any(model is value for _, names in self.outer_names() for model in names.values())
+
     def tile(self, model: Model, node: ast.AST, what: str) -> Value:
         """A tile operand; a tensor of known shape is loaded as a whole."""
         if is_tile(model):

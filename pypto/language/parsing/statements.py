@@ -229,17 +229,20 @@ class Statements:
             self.block(node.body if condition else node.orelse)
             return
         chosen = condition_value(frame, condition, node.test)
-        before = dict(frame.env)
+        before, outer = dict(frame.env), frame.outer_names()
         branches: list[tuple[Block, dict[str, Model]]] = []
         for statements in (node.body, node.orelse):
             frame.env = dict(before)
+            frame.restore_names(outer)
             block = Block()
             with frame.builder.inside(block):
                 self.block(statements)
             branches.append((block, frame.env))
-        frame.env = before
+        frame.env = dict(before)
+        frame.restore_names(outer)
         live = self.live.after(node)
         merged: list[tuple[str, list[Value]]] = []
+        aliases: dict[str, str] = {}
         changed = [n for n, m in before.items() if is_tile(m) and any(env[n] is not m for _, env in branches)]
         for name in dict.fromkeys([*stored_names([*node.body, *node.orelse]), *changed]):
             models = [env.get(name, Unusable("")) for _, env in branches]
@@ -247,7 +250,9 @@ class Statements:
                 frame.env[name] = Unusable("is not assigned in both branches of an if; give it a value before")
             elif _same_model(*models):
                 frame.env[name] = models[0]
-            elif name in live:
+            elif (twin := next((n for n, v in merged if name in changed and _same(v, models)), None)) is not None:
+                aliases[name] = twin
+            elif name in live or (name in changed and frame.held_outside(before[name])):
                 merged.append((name, self._merge(name, models, [block for block, _ in branches], node)))
             else:
                 frame.env[name] = Unusable("is assigned only inside an if; give it a value before")
@@ -265,6 +270,12 @@ class Statements:
                 readable = any(frame.direction(value) is Direction.In for value in values)
                 frame.directions[id(result)] = Direction.In if readable else Direction.InOut
             frame.env[name] = result
+        for name, twin in aliases.items():
+            frame.env[name] = frame.env[twin]
+        for name in changed:
+            # What was changed in place is changed for the callers as well.
+            if is_tile(frame.env[name]):
+                frame.rebind(before[name], frame.env[name])
 
     def _merge(self, name: str, models: list[Model], blocks: list[Block], node: ast.If) -> list[Value]:
         frame = self.frame
@@ -325,6 +336,10 @@ class Statements:
         if len(set(returned)) != len(returned):
             raise frame.error("an output is returned twice", node)
         return tuple(returned)
+
+
+def _same(values: Sequence[Value], models: Sequence[Model]) -> bool:
+    return all(value is model for value, model in zip(values, models, strict=True))
 
 
 def _same_model(a: Model, b: Model) -> bool:

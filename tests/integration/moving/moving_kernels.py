@@ -314,3 +314,26 @@ def types(
         of_any_type(a6, where, o6)
         bits[:] = pl.tensor.random(1, 2, 3, 4, 5, 6, [2, 64])
         pairs[:] = pl.sort32(pl.cast(where[0:1, :], F), pl.load(a4, [0, 0], [1, 32]))
+
+
+@pl.jit
+def full_memory(
+    a: pl.Tensor[[64, 128], F],
+    b: pl.Tensor[[64, 128], F],
+    flat: pl.Tensor[[64, 128], Z],
+    rows: pl.Tensor[[64, 128], Z],
+    out: pl.Out[pl.Tensor[[64, 128], F]],
+):
+    """More tiles than fit at once: each must stay until the last call that reads it."""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(a, [0, 0], [64, 128])
+        for _ in pl.range(2):
+            g = pl.gather(t, pl.load(flat, [0, 0], [64, 128]), t)
+            u = g + pl.load(b, [0, 0], [64, 128])
+            s = pl.scatter(u, g * 2.0, pl.load(rows, [0, 0], [64, 128]))
+            w = pl.assemble(pl.transpose(pl.transpose(s, 0, 1), 0, 1), g[0:32, :], [32, 0])
+            x = pl.fillpad(pl.set_validshape(w * 0.5, 60, 100), pad_value=pl.PadValue.zero)
+            y = pl.gather(x, pl.load(flat, [0, 0], [64, 128]), x)
+            pl.write(y, [3, 4], x[1, 2])
+            t = y + x
+        out[:] = t

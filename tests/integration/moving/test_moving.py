@@ -276,3 +276,20 @@ def test_types(checked: RunConfig) -> None:
     order = np.argsort(-index[0], kind="stable")
     np.testing.assert_array_equal(values[0], index[0, order])
     np.testing.assert_array_equal(places[0], inputs[4][0, order])
+
+
+def test_full_memory(checked: RunConfig) -> None:
+    a, b, flat = numbers(1, 64, 128), numbers(2, 64, 128), indices(3, 64 * 128, 64, 128)
+    rows = np.array([np.random.default_rng(4 + c).permutation(64) for c in range(128)], Z).T
+    out, t = blank(64, 128), a.astype(np.float64)
+    kernels.full_memory(a, b, flat, np.ascontiguousarray(rows), out, config=checked)
+    for _ in range(2):
+        g = t.ravel()[flat]
+        w, x = g + b, np.zeros((64, 128))
+        np.put_along_axis(w, rows.astype(np.int64), g * 2, 0)
+        w[32:] = g[:32]
+        x[:60, :100] = w[:60, :100] * 0.5
+        y = x.ravel()[flat]
+        y[3, 4] = x[1, 2]
+        t = y + x
+    np.testing.assert_allclose(out, t, rtol=0, atol=16 * 2.0**-24 * float(np.abs(t).max()))

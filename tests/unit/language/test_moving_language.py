@@ -37,6 +37,25 @@ def test_a_changed_tile_is_carried_by_loops_and_merged_by_branches() -> None:
     np.testing.assert_array_equal(out, expected)
 
 
+def test_changes_reach_all_names_of_a_tile_and_the_callers() -> None:
+    text = (
+        "@inline\ndef mark(t, n):\n    same = t\n    for i in pl.range(n):\n        if i > 1:\n            pl.write(t, [0, i], same[0, i] + 1.0)\n"
+        "        else:\n            same[1, i] = 5.0\n    if n > 3:\n        pl.write(t, [2, 0], 3.0)\n"
+    )
+    for n in (2, 5):
+        _, out = result(
+            text
+            + in_scope(
+                "t = pl.full([64, 64], pl.FP32, 0.0)\nother = t\nmark(t, n)\nmark(other, n)\nout[:] = t + other"
+            ),
+            n,
+        )
+        expected = np.zeros((64, 64))
+        expected[0, 2:n], expected[1, :2] = 4, 10
+        expected[2, 0] = 6 if n > 3 else 0
+        np.testing.assert_array_equal(out, expected)
+
+
 def test_a_tile_that_is_assigned_keeps_what_it_was() -> None:
     arguments, out = result(in_scope("t = a * 1.0\nu = pl.assemble(t, b[0:4, 0:8], [n, 8])\nout[:] = u - t"))
     expected = np.zeros((64, 64))
