@@ -25,24 +25,13 @@ def yield_(*values: Any) -> Any:
 def cond(condition: Any) -> Any:
     """The condition of a ``pl.while_`` loop; first statement of its body."""
 
-def static_assert(condition: Any, msg: Any = "") -> Any:
+def static_assert(condition: Any, msg: Any = '') -> Any:
     """An error while compiling unless a condition on known numbers holds."""
 
 def static_print(*args: Any) -> Any:
     """Print what expressions stand for while compiling, to the standard error output."""
 
-def at(
-    level: Any,
-    role: Any = None,
-    *,
-    optimizations: Any = None,
-    deps: Any = None,
-    no_dep_args: Any = None,
-    dumps: Any = None,
-    allow_early_resolve: Any = False,
-    name_hint: Any = "",
-    windowize: Any = False,
-) -> Any:
+def at(level: Any, role: Any = None, *, optimizations: Any = None, deps: Any = None, no_dep_args: Any = None, dumps: Any = None, allow_early_resolve: Any = False, name_hint: Any = '', windowize: Any = False) -> Any:
     """A scope of an entry whose body runs on a core: ``with pl.at(level=pl.Level.CORE_GROUP):``."""
 
 def const(value: Any, dtype: Any) -> Any:
@@ -51,19 +40,10 @@ def const(value: Any, dtype: Any) -> Any:
 def func_attr(attrs: Any) -> Any:
     """Not supported: they steer passes of another compiler; scopes and launches say here what runs where."""
 
-def cluster(*, name_hint: Any = "") -> Any:
+def cluster(*, name_hint: Any = '') -> Any:
     """Launches that belong together: ``with pl.cluster() as tasks:``."""
 
-def spmd(
-    core_num: Any,
-    *,
-    sync_start: Any = False,
-    name_hint: Any = "",
-    optimizations: Any = None,
-    deps: Any = None,
-    allow_early_resolve: Any = False,
-    predicate: Any = None,
-) -> Any:
+def spmd(core_num: Any, *, sync_start: Any = False, name_hint: Any = '', optimizations: Any = None, deps: Any = None, allow_early_resolve: Any = False, predicate: Any = None) -> Any:
     """A scope that runs once for each of ``core_num`` blocks: ``for block in pl.spmd(4):`` or ``with pl.spmd(4):``."""
 
 def split_aiv(n: Any, *, mode: Any) -> Any:
@@ -84,15 +64,7 @@ def cross_core_slot(*, slot_num: Any) -> Any:
 def create_tensor(shape: Any, dtype: Any, layout: Any = None, manual_dep: Any = False, init_value: Any = None) -> Any:
     """A workspace in global memory that lives until the run ends; entries only. Its elements have no values yet."""
 
-def slice(
-    input: Any,
-    shape: Any,
-    offset: Any,
-    valid_shape: Any = None,
-    drop_dims: Any = None,
-    pad_value: Any = None,
-    clamp: Any = False,
-) -> Any:
+def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dims: Any = None, pad_value: Any = None, clamp: Any = False) -> Any:
     """A window of a tensor (a view) or of a tile (a copy)."""
 
 def reshape(input: Any, shape: Any) -> Any:
@@ -104,14 +76,7 @@ def transpose(input: Any, axis1: Any, axis2: Any, tmp_tile: Any = None) -> Any:
 def set_validshape(input: Any, valid_rows: Any, valid_cols: Any) -> Any:
     """The tile with other valid lengths."""
 
-def load(
-    tensor: Any,
-    offsets: Any,
-    shapes: Any,
-    valid_shape: Any = None,
-    target_memory: Any = MemorySpace.Vec,
-    clamp: Any = False,
-) -> Any:
+def load(tensor: Any, offsets: Any, shapes: Any, valid_shape: Any = None, target_memory: Any = MemorySpace.Vec, clamp: Any = False) -> Any:
     """A tile from a window of a tensor. Args: offsets: one per dimension of the tensor, in elements; may be run-time values. shapes: known sizes of the window; all but the last two are 1. valid_shape: sizes that hold data, at most ``shapes``; may be run-time values. target_memory: Vec or Mat. Unless given, a tile that only matrix operations use goes to Mat, others to Vec. clamp: of the window, only what the tensor has there holds data."""
 
 def store(tile: Any, offsets: Any, output_tensor: Any, shapes: Any = None, *, atomic: Any = None) -> Any:
@@ -129,9 +94,7 @@ def concat(src0: Any, src1: Any) -> Any:
 def move(tile: Any, target_memory: Any, blayout: Any = None, slayout: Any = None) -> Any:
     """The tile in another on-chip memory."""
 
-def create(
-    shape: Any, dtype: Any, target_memory: Any = MemorySpace.Vec, transpose: Any = None, *, flat_layout: Any = None
-) -> Any:
+def create(shape: Any, dtype: Any, target_memory: Any = MemorySpace.Vec, transpose: Any = None, *, flat_layout: Any = None) -> Any:
     """A tile without values yet."""
 
 def create_tile(shape: Any, dtype: Any, target_memory: Any = MemorySpace.Vec) -> Any:
@@ -185,18 +148,7 @@ def ci(start: Any, shape: Any, dtype: Any = INT32, descending: Any = False) -> A
 def tri(diagonal: Any, shape: Any, valid_shape: Any = None, dtype: Any = INT32, upper: Any = False) -> Any:
     """A triangle of ones: where ``column <= row + diagonal``, or above it."""
 
-def random(
-    key0: Any,
-    key1: Any,
-    counter0: Any,
-    counter1: Any,
-    counter2: Any,
-    counter3: Any,
-    shape: Any,
-    valid_shape: Any = None,
-    dtype: Any = UINT32,
-    rounds: Any = 10,
-) -> Any:
+def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, valid_shape: Any = None, dtype: Any = UINT32, rounds: Any = 10) -> Any:
     """Random bits from a counter and a key."""
 
 def add(lhs: Any, rhs: Any) -> Any:
@@ -352,7 +304,7 @@ def sel(mask: Any, lhs: Any, rhs: Any, tmp: Any = None) -> Any:
 def sels(mask: Any, src: Any, tmp: Any, scalar: Any) -> Any:
     """``src`` where the mask is not 0, elsewhere the scalar. ``mask`` has a number for each element, or one bit for each in whole numbers of 8 bits, the lowest bit first."""
 
-def cast(input: Any, target_type: Any, mode: Any = "round") -> Any:
+def cast(input: Any, target_type: Any, mode: Any = 'round') -> Any:
     """Another element type, for tiles and scalars. ``mode``, for whole numbers: none, rint, round, floor, ceil, trunc."""
 
 def max(lhs: Any, rhs: Any) -> Any:
@@ -448,9 +400,7 @@ def col_expand(lhs: Any, rhs: Any) -> Any:
 def expands(target: Any, scalar: Any) -> Any:
     """A tile or tensor of the shape and dtype of ``target``, filled with a scalar."""
 
-def matmul(
-    lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False, c_matrix_nz: Any = False
-) -> Any:
+def matmul(lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False, c_matrix_nz: Any = False) -> Any:
     """Matrix product of ``[M, K]`` and ``[K, N]``; FP16, BF16 and FP32 give FP32, INT8 gives INT32. ``a_trans`` and ``b_trans`` say that an operand is stored as ``[K, M]`` or ``[N, K]``; such an operand is a load."""
 
 def matmul_acc(acc: Any, lhs: Any, rhs: Any, a_trans: Any = False, b_trans: Any = False, init_cond: Any = None) -> Any:
@@ -474,25 +424,16 @@ def matmul_mx_acc(acc: Any, lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any) 
 def matmul_mx_bias(lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any, bias: Any) -> Any:
     """Not supported: ptoas 0.1.1 has no scaled products and no element types of fewer than 8 bits."""
 
-def gemv(lhs: Any, rhs: Any, acc_phase: Any = "unspecified") -> Any:
+def gemv(lhs: Any, rhs: Any, acc_phase: Any = 'unspecified') -> Any:
     """A row ``[1, K]`` times a matrix ``[K, N]``."""
 
-def gemv_acc(acc: Any, lhs: Any, rhs: Any, acc_phase: Any = "unspecified") -> Any:
+def gemv_acc(acc: Any, lhs: Any, rhs: Any, acc_phase: Any = 'unspecified') -> Any:
     """``acc`` plus a row times a matrix."""
 
-def gemv_bias(lhs: Any, rhs: Any, bias: Any, acc_phase: Any = "unspecified") -> Any:
+def gemv_bias(lhs: Any, rhs: Any, bias: Any, acc_phase: Any = 'unspecified') -> Any:
     """A row times a matrix plus a row of bias."""
 
-def gather_row(
-    dst: Any,
-    src: Any,
-    dst_offset: Any,
-    src_offset: Any,
-    shapes: Any,
-    transpose: Any = False,
-    *,
-    valid_shape: Any = None,
-) -> Any:
+def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
     """A block of a tensor, brought to a place of a tile in Vec or Mat; `transpose` turns it."""
 
 def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = None) -> Any:
@@ -501,16 +442,7 @@ def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = No
 def sort32(src: Any, idx: Any) -> Any:
     """Each block of 32 columns from the largest to the smallest, as pairs of 8 bytes: value, and position in the last 4."""
 
-def mrgsort(
-    src0: Any,
-    src1: Any = None,
-    src2: Any = None,
-    src3: Any = None,
-    tmp: Any = None,
-    *,
-    exhausted: Any = False,
-    block_len: Any = None,
-) -> Any:
+def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
     """Sorted runs of pairs merged: two to four tiles, or with `block_len` every four neighbouring runs of a row."""
 
 def gather(src: Any, indices: Any, tmp: Any) -> Any:
@@ -522,9 +454,7 @@ def gatherb(src: Any, offset: Any, *, output_dtype: Any = None) -> Any:
 def gather_mask(src: Any, mask_pattern: Any, *, output_dtype: Any = None) -> Any:
     """Every second or fourth column of each row, as `pl.MaskPattern` says."""
 
-def gather_compare(
-    src: Any, kvalue: Any, tmp: Any, *, cmp_mode: Any = "eq", offset: Any = 0, out_cols: Any, count_dtype: Any = None
-) -> Any:
+def gather_compare(src: Any, kvalue: Any, tmp: Any, *, cmp_mode: Any = 'eq', offset: Any = 0, out_cols: Any, count_dtype: Any = None) -> Any:
     """For each row the flat positions of the elements that equal (`gt`: exceed) its key, from `offset` on, and their number."""
 
 def scatter(dst: Any, src: Any, indexes: Any) -> Any:
@@ -536,14 +466,5 @@ def scatter_mask(dst: Any, src: Any, mask_pattern: Any) -> Any:
 def mscatter(src: Any, idx: Any, output_tensor: Any) -> Any:
     """Elements written to a tensor at the flat positions that an index names; outside is an error of the run."""
 
-def mgather(
-    mem: Any,
-    idx: Any,
-    coalesce: Any = "row",
-    *,
-    gather_oob: Any = "undefined",
-    target_memory: Any = MemorySpace.Vec,
-    scratch: Any = None,
-    valid_shape: Any = None,
-) -> Any:
+def mgather(mem: Any, idx: Any, coalesce: Any = 'row', *, gather_oob: Any = 'undefined', target_memory: Any = MemorySpace.Vec, scratch: Any = None, valid_shape: Any = None) -> Any:
     """Rows of a tensor, or (`elem`) its elements at flat positions; `gather_oob`: undefined (an error), clamp, wrap, zero."""

@@ -22,66 +22,22 @@ def expand_clone(src: Any, target: Any) -> Any:
 def view(tensor: Any, shape: Any = None, valid_shape: Any = None, *, layout: Any = None) -> Any:
     """Another handle of the same tensor."""
 
-def paged_gather(
-    src: Any,
-    indices: Any,
-    block_table: Any,
-    block_size: Any,
-    size: Any,
-    max_indices: Any,
-    *,
-    space: Any = MemorySpace.Mat,
-    col_off: Any = 0,
-    is_trans: Any = False,
-    is_b_matrix: Any = False,
-) -> Any:
+def paged_gather(src: Any, indices: Any, block_table: Any, block_size: Any, size: Any, max_indices: Any, *, space: Any = MemorySpace.Mat, col_off: Any = 0, is_trans: Any = False, is_b_matrix: Any = False) -> Any:
     """Not supported: read the table with pl.read and bring the rows into a tile with pl.gather_row."""
 
 def create_l1(shape: Any, dtype: Any, transpose: Any = False) -> Any:
     """A tile in matrix memory; `transpose` swaps its sizes."""
 
-def gather(
-    input: Any,
-    dim: Any = None,
-    index: Any = None,
-    *,
-    mask_pattern: Any = None,
-    output_dtype: Any = None,
-    kvalue: Any = None,
-    cmp_mode: Any = None,
-    out_cols: Any = None,
-    offset: Any = 0,
-    count_dtype: Any = None,
-) -> Any:
+def gather(input: Any, dim: Any = None, index: Any = None, *, mask_pattern: Any = None, output_dtype: Any = None, kvalue: Any = None, cmp_mode: Any = None, out_cols: Any = None, offset: Any = 0, count_dtype: Any = None) -> Any:
     """Elements of a tensor that an index, a pattern or a comparison chooses."""
 
-def scatter(
-    input: Any, dim: Any = None, index: Any = None, src: Any = None, *, mask_pattern: Any = None, dst: Any = None
-) -> Any:
+def scatter(input: Any, dim: Any = None, index: Any = None, src: Any = None, *, mask_pattern: Any = None, dst: Any = None) -> Any:
     """Elements written where an index or a pattern says."""
 
-def random(
-    key0: Any,
-    key1: Any,
-    counter0: Any,
-    counter1: Any,
-    counter2: Any,
-    counter3: Any,
-    shape: Any,
-    dtype: Any = UINT32,
-    rounds: Any = 10,
-) -> Any:
+def random(key0: Any, key1: Any, counter0: Any, counter1: Any, counter2: Any, counter3: Any, shape: Any, dtype: Any = UINT32, rounds: Any = 10) -> Any:
     """Random bits from a counter and a key."""
 
-def slice(
-    input: Any,
-    shape: Any,
-    offset: Any,
-    valid_shape: Any = None,
-    drop_dims: Any = None,
-    pad_value: Any = None,
-    clamp: Any = False,
-) -> Any:
+def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dims: Any = None, pad_value: Any = None, clamp: Any = False) -> Any:
     """A window of a tensor (a view) or of a tile (a copy)."""
 
 def reshape(input: Any, shape: Any) -> Any:
@@ -243,7 +199,7 @@ def part_min(lhs: Any, rhs: Any) -> Any:
 def cmp(lhs: Any, rhs: Any, cmp_type: Any = 0) -> Any:
     """1 where the comparison holds, else 0: ``cmp_type`` 0 is ==, 1 !=, 2 <, 3 <=, 4 >, 5 >=, or their names eq to ge."""
 
-def cast(input: Any, target_type: Any, mode: Any = "round") -> Any:
+def cast(input: Any, target_type: Any, mode: Any = 'round') -> Any:
     """Another element type, for tiles and scalars. ``mode``, for whole numbers: none, rint, round, floor, ceil, trunc."""
 
 def row_sum(input: Any, tmp_tile: Any = None) -> Any:
@@ -333,24 +289,13 @@ def col_expand(lhs: Any, rhs: Any) -> Any:
 def expands(target: Any, scalar: Any) -> Any:
     """A tile or tensor of the shape and dtype of ``target``, filled with a scalar."""
 
-def matmul(
-    lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False, c_matrix_nz: Any = False
-) -> Any:
+def matmul(lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False, c_matrix_nz: Any = False) -> Any:
     """Matrix product of ``[M, K]`` and ``[K, N]``; FP16, BF16 and FP32 give FP32, INT8 gives INT32. ``a_trans`` and ``b_trans`` say that an operand is stored as ``[K, M]`` or ``[N, K]``; such an operand is a load."""
 
 def matmul_acc(acc: Any, lhs: Any, rhs: Any, a_trans: Any = False, b_trans: Any = False, init_cond: Any = None) -> Any:
     """``acc + lhs @ rhs``; where ``init_cond`` holds, ``lhs @ rhs`` and ``acc`` is not read."""
 
-def gather_row(
-    dst: Any,
-    src: Any,
-    dst_offset: Any,
-    src_offset: Any,
-    shapes: Any,
-    transpose: Any = False,
-    *,
-    valid_shape: Any = None,
-) -> Any:
+def gather_row(dst: Any, src: Any, dst_offset: Any, src_offset: Any, shapes: Any, transpose: Any = False, *, valid_shape: Any = None) -> Any:
     """A block of a tensor, brought to a place of a tile in Vec or Mat; `transpose` turns it."""
 
 def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = None) -> Any:
@@ -359,14 +304,5 @@ def scatter_update(input: Any, dim: Any = None, index: Any = None, src: Any = No
 def sort32(src: Any, idx: Any) -> Any:
     """Each block of 32 columns from the largest to the smallest, as pairs of 8 bytes: value, and position in the last 4."""
 
-def mrgsort(
-    src0: Any,
-    src1: Any = None,
-    src2: Any = None,
-    src3: Any = None,
-    tmp: Any = None,
-    *,
-    exhausted: Any = False,
-    block_len: Any = None,
-) -> Any:
+def mrgsort(src0: Any, src1: Any = None, src2: Any = None, src3: Any = None, tmp: Any = None, *, exhausted: Any = False, block_len: Any = None) -> Any:
     """Sorted runs of pairs merged: two to four tiles, or with `block_len` every four neighbouring runs of a row."""
