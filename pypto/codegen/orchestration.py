@@ -11,6 +11,7 @@ from pypto.ir.errors import IRError
 from pypto.ir.handles import Handles
 from pypto.ir.nodes import Block, Direction, Function, Op, Param, Value
 from pypto.ir.rewrite import captured
+from pypto.ir.touched import steps, touched_parts
 from pypto.ir.types import TASKS, ScalarType, TensorType
 from pypto.ir.values import constant_of
 
@@ -48,6 +49,7 @@ class _Printer:
         self.function = function
         self.kernels = kernels
         self.added = {name: _only_added_to(callee) for name, (_, callee, _) in kernels.items()}
+        self.parts = {name: touched_parts(callee) for name, (_, callee, _) in kernels.items()}
         self.handles = Handles(function.body)
         self.parameters = {param.value for param in function.params}
         self.inputs = {param.value for param in function.params if param.direction is Direction.In}
@@ -291,11 +293,12 @@ class _Printer:
     def submit(self, op: Op) -> None:
         number, callee, arguments = self.kernels[op.attrs["callee"]]
         text = f"o.submit({number})"
-        for param, value in zip(callee.params, op.operands, strict=True):
+        for index, (param, value) in enumerate(zip(callee.params, op.operands, strict=True)):
             name = self.text(value, op)
             if isinstance(param.type, TensorType):
                 added = id(param.value) in self.added[callee.name]
-                text += f".{'add' if added else _DIRECTIONS[param.direction]}({name})"
+                part = self.part(op, callee, index)
+                text += f".{'add' if added else _DIRECTIONS[param.direction]}({name}{part})"
             elif isinstance(param.type, ScalarType) and param.type.dtype.is_float:
                 text += f".f32({name})"
             else:
@@ -303,3 +306,24 @@ class _Printer:
         for extra in arguments.extras:
             text += f".i64({self.text(op.operands[extra.param], op)}.{extra.what}({extra.axis}))"
         self.line(f"{text}.at({op.loc.line if op.loc else 0});")
+
+    def part(self, op: Op, callee: Function, index: int) -> str:
+        """A further argument that says which part of a tensor the task touches, when that is not all of it."""
+        part = self.parts[callee.name].get(index)
+        # No task waits for what nobody writes.
+        if part is None or self.inputs.issuperset(self.handles.roots(op.operands[index])):
+            return ""
+        given = {p.value: v for p, v in zip(callee.params, op.operands, strict=True) if isinstance(p.type, ScalarType)}
+        self.names.update((inner, self.text(outer, op)) for inner, outer in given.items())
+        starts: list[str] = []
+        for extent in part:
+            terms: list[str] = []
+            for value in extent.start if extent is not None else ():
+                for step in steps(value, set(given)) or ():
+                    self.number(step)
+                terms.append(f"static_cast<int64_t>({self.names[value]})")
+            if extent is not None and (extent.shift or not terms):
+                terms.append(str(extent.shift))
+            starts.append(" + ".join(terms) or "0")
+        sizes = ", ".join("-1" if extent is None else str(extent.size) for extent in part)
+        return f", {self.text(op.operands[index], op)}.part({{{', '.join(starts)}}}, {{{sizes}}})"

@@ -35,16 +35,20 @@ class TaskBuilder {
   TaskBuilder& operator=(const TaskBuilder&) = delete;
   inline ~TaskBuilder() noexcept(false);
 
-  // A tensor that the task only reads.
-  TaskBuilder& in(const Tensor& tensor) { return tensor_argument(tensor, true, false); }
+  // A tensor that the task only reads. Here and below, `part` is what it touches of the tensor, if not all.
+  TaskBuilder& in(const Tensor& tensor) { return in(tensor, tensor); }
+  TaskBuilder& in(const Tensor& tensor, const Tensor& part) { return tensor_argument(tensor, part, false); }
   // A tensor that the task writes without reading it first.
-  TaskBuilder& out(const Tensor& tensor) { return tensor_argument(tensor, false, true); }
+  TaskBuilder& out(const Tensor& tensor) { return out(tensor, tensor); }
+  TaskBuilder& out(const Tensor& tensor, const Tensor& part) { return tensor_argument(tensor, part, true); }
   // A tensor that the task reads and writes.
-  TaskBuilder& inout(const Tensor& tensor) { return tensor_argument(tensor, true, true); }
+  TaskBuilder& inout(const Tensor& tensor) { return inout(tensor, tensor); }
+  TaskBuilder& inout(const Tensor& tensor, const Tensor& part) { return tensor_argument(tensor, part, true); }
   // A tensor that the task does nothing to but adding.
-  TaskBuilder& add(const Tensor& tensor) {
-    tensor_argument(tensor, true, true);
-    if (!accesses_.empty()) accesses_.back().adds = true;
+  TaskBuilder& add(const Tensor& tensor) { return add(tensor, tensor); }
+  TaskBuilder& add(const Tensor& tensor, const Tensor& part) {
+    tensor_argument(tensor, part, true);
+    accesses_.back().adds = true;
     return *this;
   }
 
@@ -68,12 +72,7 @@ class TaskBuilder {
     task_.kernel = &kernel;
   }
 
-  TaskBuilder& tensor_argument(const Tensor& tensor, bool, bool writes) {
-    if (tensor.root() < 0) throw Error(std::string("task '") + task_.kernel->name + "' got a tensor that was never made");
-    accesses_.push_back({Region::of(tensor), tensor.root(), static_cast<int32_t>(task_.slots.size()), writes});
-    if (tensor.owner() != nullptr) task_.owners.push_back(tensor.owner());
-    return i64(static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data())));
-  }
+  inline TaskBuilder& tensor_argument(const Tensor& tensor, const Tensor& part, bool writes);
 
   Orchestrator& orchestrator_;
   int exceptions_;
@@ -189,7 +188,7 @@ class Orchestrator {
   template <class T>
   T element(const Tensor& tensor, std::initializer_list<int64_t> indices) {
     if (ring_)
-      ring_->wait_for_writers({Region::of(tensor), tensor.root(), -1, false});
+      ring_->wait_for_writers({Region::of(tensor), tensor.root(), false});
     else
       run_so_far();
     return tensor.element<T>(indices);
@@ -245,12 +244,11 @@ class Orchestrator {
       if (group.order == Order::serial && submissions_ > group.begin) after.push_back(submissions_ - 1);
       if (group.order == Order::blocks) task.origin = {group.number, group.block};
       for (const Gate& gate : group.gates) {
-        accesses.push_back({Region::of(gate.element), gate.element.root(), -1, false});
+        accesses.push_back({Region::of(gate.element), gate.element.root(), false});
         if (gate.element.owner() != nullptr) task.owners.push_back(gate.element.owner());
         task.gates.push_back(gate);
       }
     }
-    task.may_touch(accesses);
     ++submissions_;
     if (ring_) {
       ring_->submit(std::move(task), accesses, after);
@@ -394,6 +392,19 @@ class Orchestrator {
   std::optional<Failure> failure_;
   std::optional<Ring> ring_;  // instead of the graph
 };
+
+inline TaskBuilder& TaskBuilder::tensor_argument(const Tensor& tensor, const Tensor& part, bool writes) {
+  if (tensor.root() < 0) throw Error(std::string("task '") + task_.kernel->name + "' got a tensor that was never made");
+  const Region touched = Region::of(part);
+  // Checked runs hold the task to what it was said to touch.
+  const Region allowed = orchestrator_.checked_ ? touched : Region::of(tensor);
+  const auto slot = static_cast<int32_t>(task_.slots.size());
+  task_.spans.push_back(
+      {static_cast<uint64_t>(allowed.begin), static_cast<uint64_t>(allowed.end), slot, writes ? 1 : 0});
+  accesses_.push_back({touched, tensor.root(), writes});
+  if (tensor.owner() != nullptr) task_.owners.push_back(tensor.owner());
+  return i64(static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data())));
+}
 
 inline TaskBuilder::~TaskBuilder() noexcept(false) {
   // An argument that threw leaves nothing to submit.

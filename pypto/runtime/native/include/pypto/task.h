@@ -27,7 +27,6 @@ struct Origin {
 struct Access {
   Region region;
   int32_t root;
-  int32_t argument;  // position among the task's arguments, -1 for what only its gate reads
   bool writes;
   bool adds = false;  // does nothing but add to what is there
 };
@@ -87,19 +86,11 @@ struct Task {
   int32_t line = 0;
   Origin origin;
   std::vector<int64_t> slots;
-  std::vector<abi::Span> spans;
+  std::vector<abi::Span> spans;       // what it may touch
   std::vector<Gate> gates;
   std::vector<Tensor::Owner> owners;  // keep workspaces until the task is over
   std::vector<int64_t> successors;    // submission indices
   int32_t waits_for = 0;  // number of tasks that have this one as successor
-
-  void may_touch(const std::vector<Access>& accesses) {
-    spans.reserve(accesses.size());
-    for (const Access& access : accesses)
-      if (access.argument >= 0)
-        spans.push_back({static_cast<uint64_t>(access.region.begin), static_cast<uint64_t>(access.region.end),
-                         access.argument, access.writes ? 1 : 0});
-  }
 };
 
 // Why a run ended early.

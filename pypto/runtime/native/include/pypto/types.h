@@ -132,6 +132,20 @@ class Tensor {
     return result;
   }
 
+  // A block of the same memory as far as it lies in this tensor. A size of -1, and an offset outside, mean the whole axis.
+  Tensor part(std::initializer_list<int64_t> offsets, std::initializer_list<int64_t> sizes) const {
+    Tensor result = *this;
+    int64_t skipped = 0;
+    for (int axis = 0; axis < rank_; ++axis) {
+      const int64_t offset = offsets.begin()[axis], size = sizes.begin()[axis], length = shape_[axis];
+      if (size < 0 || offset < 0 || offset >= length) continue;
+      skipped += offset * strides_[axis];
+      result.shape_[axis] = size < length - offset ? size : length - offset;
+    }
+    result.data_ += skipped * size_of(dtype_);
+    return result;
+  }
+
   // The same elements without some axes of length 1, given in ascending order.
   Tensor without(std::initializer_list<int> axes) const {
     Tensor result = *this;
