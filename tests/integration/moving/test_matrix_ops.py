@@ -23,7 +23,7 @@ def close(found: np.ndarray, expected: np.ndarray, terms: int, unit: float = EPS
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2 * unit, atol=terms * 8 * EPS32 + unit)
 
 
-@pytest.mark.parametrize("k", [24, 13, 1])
+@pytest.mark.parametrize("k", [24, 13])
 def test_products(checked: RunConfig, k: int) -> None:
     a, b, bt = numbers(1, 20, 24), numbers(2, 24, 40), numbers(3, 40, 24)
     bias, wide, row = numbers(4, 1, 40, dtype=F), numbers(5, 1, 40), numbers(6, 1, 24)

@@ -37,7 +37,7 @@ def agree(seed: int, folder: Path, config: RunConfig) -> None:
         assert out.tolist() == expected, f"seed {seed}, n = {n}\n{text}"
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_random_kernels_do_what_python_does(seed: int, tmp_path: Path, checked: RunConfig) -> None:
     agree(seed, tmp_path, checked)
 
