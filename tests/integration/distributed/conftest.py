@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rank_processes import children, memories
 
 import pypto
 from pypto.toolchain import Toolchain
@@ -25,25 +24,6 @@ def cached(toolchain: Toolchain, cache_root: Path, tmp_path: Path, monkeypatch: 
     pypto.configure_cache(pypto.CacheConfig(enabled=True, root=cache_root))
     yield
     pypto.configure_cache(None)
-
-
-def children() -> set[int]:
-    """Processes whose parent is this one, ended ones that nobody waited for included."""
-    found = set()
-    for task in os.listdir("/proc/self/task"):
-        found |= {int(child) for child in Path(f"/proc/self/task/{task}/children").read_text().split()}
-    return found
-
-
-def memories(process: int | str = "self") -> set[str]:
-    """Descriptors of a process for memory that has no name, or one in a folder."""
-    found = set()
-    for descriptor in Path(f"/proc/{process}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            target = os.readlink(descriptor)
-            if target.startswith(("/memfd:", "/dev/shm")):
-                found.add(f"{descriptor.name} {target}")
-    return found
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rank_programs
-from conftest import children
+from rank_processes import children
 from rank_programs import COLUMNS, ROWS, around_the_ring, some_misbehave
 
 from pypto.runtime import DistributedConfig, HostProgramError, LoadError, RankError, RunConfig
@@ -87,8 +87,10 @@ def test_a_worker_whose_rank_dies_between_calls() -> None:
 
 
 def test_a_supervisor_that_is_killed_takes_its_ranks_along() -> None:
-    with some_misbehave.compile(config=on([0, 1])).prepare() as worker:
-        (supervisor,) = children()
+    program = some_misbehave.compile(config=on([0, 1]))
+    before = children()
+    with program.prepare() as worker:
+        (supervisor,) = children() - before
         os.kill(supervisor, signal.SIGKILL)
         with pytest.raises(LoadError, match="watches over the ranks was ended by SIGKILL"):
             worker(*arguments(0, 0))
