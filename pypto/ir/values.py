@@ -85,6 +85,10 @@ class _Forms:
             for (terms, factor), other in ((left, right), (right, left)):
                 if not terms:
                     return _combined(({}, 0), other, factor)
+        if name in ("arith.min", "arith.max"):
+            # Whatever their order; of whole numbers, also whatever their width.
+            kind = "" if _is_integer(value) else str(value.type)
+            return self.opaque(name, kind, frozenset(map(self.operand, operands)))
         if name.startswith("arith.") or name == "tensor.dim":
             # Pure: two operations with equal operands and attributes give equal values.
             return self.opaque(name, str(value.type), *sorted(op.attrs.items()), *map(self.operand, operands))

@@ -30,7 +30,8 @@ def _product(call: Call, left: TileType, right: TileType) -> TileType:
         )
     if not same_value(valid_inner, valid_inner_right):
         raise call.error(
-            "the valid columns of the left tile and the valid rows of the right one are not known to be equal"
+            "the valid columns of the left tile and the valid rows of the right one are not known to be equal; "
+            "load both with clamp=True or with one valid length"
         )
     return TileType((rows, cols), PRODUCTS[left.dtype], MemorySpace.Acc, (valid_rows, valid_cols))
 

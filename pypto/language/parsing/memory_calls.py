@@ -9,7 +9,7 @@ from dataclasses import replace
 from pypto.ir.limits import LAYOUTS
 from pypto.ir.nodes import Value
 from pypto.ir.types import INDEX, AtomicType, DynDim, MemorySpace, TensorType, TileLayout, TileType, Valid
-from pypto.ir.values import defining_op, simplified
+from pypto.ir.values import defining_op, same_value, simplified
 from pypto.language.parsing import arrays
 from pypto.language.parsing.arguments import (
     dtype_argument,
@@ -123,12 +123,31 @@ def _store(frame: Frame, bound: Bound) -> Model:
             known = [simplified(frame.index(m, place, f"{bound.label}: a size")) for m in given]
             target, offsets, axes = plane(frame, bound, tensor, offsets, known, place)
             given, rank = tuple(known[axis] for axis in axes), 2
-        sizes = frame.valid_shape(given, tile_type(tile).shape, rank, place)
-        lengths = [frame.index(size, bound.place("shapes"), f"{bound.label}: a size") for size in sizes]
-        tile = frame.op("tile.set_validshape", [tile, *lengths], bound.node).result
+        tile = _narrowed(frame, bound, tile, frame.valid_shape(given, tile_type(tile).shape, rank, place))
     with frame.at(bound.node):
         frame.builder.store(tile, target, offsets, atomic=_atomic(frame, bound))
     return tensor
+
+
+def _narrowed(frame: Frame, bound: Bound, tile: Value, sizes: tuple[Valid, Valid]) -> Value:
+    """The tile with at most these valid lengths: what it does not hold is not stored."""
+    type, lengths = tile_type(tile), list[Valid]()
+    for axis, (size, valid, allocated) in enumerate(zip(sizes, type.valid, type.shape, strict=True)):
+        if isinstance(size, int) and not 1 <= size <= allocated:
+            raise frame.error(
+                f"{bound.label}: size {size} of axis {axis} is outside 1..{allocated}", bound.place("shapes")
+            )
+        if size == allocated or same_value(size, valid):
+            lengths.append(valid)
+        elif valid == allocated:
+            lengths.append(size)
+        else:
+            shorter = apply_binary(frame, "min", valid, size, bound.node)
+            lengths.append(simplified(shorter) if isinstance(shorter, Value) else shorter)
+    if all(a is b or a == b for a, b in zip(lengths, type.valid, strict=True)):
+        return tile
+    values = [frame.index(length, bound.place("shapes"), f"{bound.label}: a size") for length in lengths]
+    return frame.op("tile.set_validshape", [tile, *values], bound.node).result
 
 
 def _atomic(frame: Frame, bound: Bound) -> str:

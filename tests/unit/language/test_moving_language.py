@@ -111,6 +111,40 @@ def test_stores_add_and_store_parts() -> None:
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize(
+    ("load", "shapes", "rows", "columns"),
+    [
+        ("pl.load(a, [0, 0], [16, 64], valid_shape=[n, 64])", "[16, 64]", 5, 64),
+        ("pl.load(a, [0, 0], [16, 64], valid_shape=[n, 64])", "[3, 32]", 3, 32),
+        ("pl.load(a, [0, 0], [16, 64], valid_shape=[n, 48])", "[n + 1, 64]", 5, 48),
+        ("pl.load(a, [64 - n, 0], [16, 64], clamp=True)", "[16, 64]", 5, 64),
+    ],
+)
+def test_stores_leave_alone_what_a_tile_does_not_hold(load: str, shapes: str, rows: int, columns: int) -> None:
+    for window in (shapes, shapes.replace("[", "[1, ").replace(",", ", 1,").replace("[1, 1,", "[1,")):
+        rank = window.count(",") + 1
+        text = in_scope(f"pl.store({load} * 2.0, [{', '.join(['0'] * rank)}], out, shapes={window})")
+        arguments = {"a": numbers(1), "b": numbers(2), "h": numbers(3), "n": 5, "x": 0.25}
+        if rank == 4:
+            text = text.replace("out: pl.Out[pl.Tensor[[64, 64]", "out: pl.Out[pl.Tensor[[1, 64, 1, 64]")
+        out = np.full((64, 64), 7.0)
+        run(lowered(text), {**arguments, "out": out.reshape(1, 64, 1, 64) if rank == 4 else out})
+        start = 59 if "clamp" in load else 0
+        expected = np.full((64, 64), 7.0)
+        expected[:rows, :columns] = arguments["a"][start : start + rows, :columns] * 2
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_a_clamped_length_equals_the_same_length_written_out() -> None:
+    arguments, out = result(
+        in_scope(
+            "left = pl.load(a, [0, 64 - n], [32, 32], valid_shape=[32, pl.min(32, n)])\n"
+            "right = pl.load(b, [64 - n, 0], [32, 64], clamp=True)\npl.store(pl.matmul(left, right), [0, 0], out)"
+        )
+    )
+    np.testing.assert_allclose(out[:32], arguments["a"][:32, 59:] @ arguments["b"][59:])
+
+
 def test_whole_tensors_of_run_time_sizes() -> None:
     text = (
         "N = pl.dynamic('N')\n@entry\ndef main(a: pl.Tensor[[N, 64], pl.FP32], row: pl.Tensor[[1, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]], wide: pl.Out[pl.Tensor[[N, 128], pl.FP32]], three: pl.Out[pl.Tensor[[3, N, 64], pl.FP32]]):\n"
