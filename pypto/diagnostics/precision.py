@@ -164,7 +164,9 @@ def check_precision(
     if execute:
         copies = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
         function.compile(*copies, config=config)(*copies)
-        allowed = {name: max(most, request.config.rtol) for name, most in _OF_THE_KERNEL.items()}
+        # Kernels round what they compute to the element types of their tensors on the way, not to the output's alone.
+        rounding = max((_OF_THE_KERNEL.get(p.dtype.name, 0.0) for p in parameters if p.shape is not None), default=0.0)
+        allowed = dict.fromkeys(_OF_THE_KERNEL, max(rounding, request.config.rtol))
         checker.compare(KERNEL, dict(zip((p.name for p in parameters), copies, strict=True)), allowed)
     return PrecisionReport(function.name, tuple(checker.checks))
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import pypto
+from pypto.diagnostics import check_precision
 from pypto.runtime.config import RunConfig
 
 EPS32 = 2.0**-24
@@ -77,6 +78,17 @@ def test_decode_with_scores_far_apart(checked: RunConfig) -> None:
     out = untouched((16, 128))
     kernel("decode")(q, k, v, 130, out, config=checked)
     assert np.abs(out - golden("decode")(q, k, v, 130)).max() <= EPS16 * float(np.abs(v).max())
+
+
+@pytest.mark.usefixtures("one_build")
+def test_the_precision_check_knows_what_decode_rounds_to() -> None:
+    q, k, v = (numbers(seed, (rows, 128), np.float16) for seed, rows in enumerate((16, 200, 200)))
+    arguments = (q, k, v, 130, untouched((16, 128)))
+    report = check_precision(kernel("decode"), *arguments, config=RunConfig(backend_type="Ascend910B"))
+    assert report.ok, str(report)
+    (difference,) = report.checks[-1].differences
+    # Its weights are FP16, though its output is FP32.
+    assert 0 < difference.relative < difference.allowed == 4e-3
 
 
 @pytest.mark.usefixtures("one_build")

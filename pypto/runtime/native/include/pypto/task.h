@@ -119,7 +119,7 @@ inline std::optional<Failure> run_task(Task& task, int32_t index, const GuardedB
   try {
     kernel.begin(task.spans.data(), static_cast<int32_t>(task.spans.size()));
     kernel.entry(task.slots.data());
-    if (const char* error = kernel.error()) failed(abi::kTaskFailed, -1, error);
+    if (const char* error = kernel.error()) failed(abi::kTaskFailed, kernel.op(), error);
   } catch (const SimulatorFault& fault) {
     failed(abi::kSimulatorFault, kernel.op(), fault.what());
   } catch (const std::exception& error) {
