@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Loc, Op
-from pypto.ir.types import BOOL, DType, ScalarType
+from pypto.ir.rounding import rounded_to
+from pypto.ir.types import BOOL, INDEX, DType, ScalarType
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,10 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Apply:
-    """An operation on numbers; ``op`` is the name without its family, with the predicate for comparisons."""
+    """An operation on numbers; ``op`` is the name without its family.
+
+    Comparisons are called by their predicate, and ``cast_<mode>`` rounds a floating-point to a whole number.
+    """
 
     op: str
     args: tuple[Expr, ...]
@@ -79,6 +83,14 @@ _CALLS = {
     "shl": "pypto::shift_left",
     "shr": "pypto::shift_right",
 }
+_ROUNDINGS = {
+    "cast_none": "pypto::rounded_to_even",
+    "cast_rint": "pypto::rounded_to_even",
+    "cast_round": "pypto::rounded",
+    "cast_floor": "pypto::rounded_down",
+    "cast_ceil": "pypto::rounded_up",
+    "cast_trunc": "pypto::rounded_to_zero",
+}
 
 
 def from_op(op: Op, args: tuple[Expr, ...]) -> Expr:
@@ -96,6 +108,11 @@ def from_op(op: Op, args: tuple[Expr, ...]) -> Expr:
         return args[0]
     if name == "cast" and dtype.is_integer and isinstance(args[0], Const) and args[0].dtype.is_integer:
         return Const(int(args[0].value), dtype)
+    if name == "cast" and dtype.is_integer and args[0].dtype.is_float:
+        mode = op.attrs.get("mode", "trunc")
+        if isinstance(args[0], Const):
+            return Const(rounded_to(args[0].value, dtype, mode), dtype)
+        return Apply(f"cast_{mode}", args, dtype)
     return simplify(Apply(name, args, dtype))
 
 
@@ -172,6 +189,9 @@ def text(expr: Expr, leaf: Callable[[Leaf], str], shortcut: Callable[[Expr], str
         return f"({args[0]} ? {args[1]} : {args[2]})"
     if expr.op == "cast":
         return _cast(args[0], expr.args[0].dtype, expr.dtype)
+    if expr.op in _ROUNDINGS:
+        type = "int64_t" if expr.dtype == INDEX else f"{expr.dtype.kind}{expr.dtype.bits}_t"
+        return f"pypto::saturated<{type}>({_ROUNDINGS[expr.op]}({args[0]}))"
     raise IRError(f"not supported: arith.{expr.op} in generated C++")
 
 

@@ -137,7 +137,8 @@ class _Writer:
             if name == "select":
                 return f"{operands[1]} if {operands[0]} else {operands[2]}"
             if name == "cast":
-                return f"{self.type(op.result.type)}({operands[0]})"
+                mode = f", mode={op.attrs['mode']!r}" if "mode" in op.attrs else ""
+                return f"{self.type(op.result.type)}({operands[0]}{mode})"
         if op.name == "func.call":
             attrs = {key: value for key, value in op.attrs.items() if key != "callee"}
             called = _identifier(op.attrs["callee"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
+from pypto.ir.rounding import CAST_MODES
 from pypto.ir.types import BOOL, ScalarType, Type
 
 _A = Operand("a", Kind.SCALAR)
@@ -74,4 +75,5 @@ for _name in ("and", "or"):
     _scalar_op(_name, (_FLAG_A, _FLAG_B), _same)
 _scalar_op("not", (_FLAG_A,), _same)
 _scalar_op("select", (Operand("condition", Kind.SCALAR, dtypes=_FLAGS), _A, _B), _select)
-_scalar_op("cast", (_A,), _asked)
+# From a floating-point to a whole number by the mode, towards zero without one.
+_scalar_op("cast", (_A,), _asked, (Attr("mode", str, required=False, choices=CAST_MODES),))

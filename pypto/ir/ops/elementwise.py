@@ -22,6 +22,7 @@ from pypto.ir.ops.vector import (
     vec,
     vector_op,
 )
+from pypto.ir.rounding import CAST_MODES
 from pypto.ir.types import BF16, FP16, FP32, INT8, INT16, INT32, DType, TileType, Type, Valid
 
 # What ptoas and the headers of the PTO-ISA take, as measured; everything else is a template of ours.
@@ -37,7 +38,6 @@ _CONVERTED: dict[DType, tuple[DType, ...]] = {
     INT32: (FP32, FP16),
     INT8: (FP32, FP16),
 }
-CAST_MODES = ("none", "rint", "round", "floor", "ceil", "trunc")
 
 
 def _beside(call: Call, a: TileType, b: TileType) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from pypto.ir.nodes import Block, Op, Program
 from pypto.ir.reference.moving import MOVING, changes_elements
 from pypto.ir.reference.tiles import TILES, chosen, compared, converted, wrapped
+from pypto.ir.rounding import limits, rounded_to
 from pypto.ir.types import ScalarType, TensorType, TileType, Valid
 
 _SCALARS: dict[str, Callable[..., Any]] = {
@@ -141,7 +142,11 @@ class _Run:
         if name == "cast":
             type = op.result.type
             assert isinstance(type, ScalarType)
-            return float(operands[0]) if type.dtype.is_float else int(operands[0])
+            if type.dtype.is_float:
+                return float(operands[0])
+            if isinstance(operands[0], (float, np.floating)):
+                return rounded_to(float(operands[0]), type.dtype, op.attrs.get("mode", "trunc"))
+            return int(operands[0])
         if name == "cmp":
             return getattr(operator, op.attrs["pred"])(*operands)
         if name not in _SCALARS:
@@ -208,7 +213,13 @@ class _Run:
         if name == "cast":
             type = op.result.type
             assert isinstance(type, (TileType, TensorType))
-            return converted(operands[0], type.dtype, op.attrs.get("mode", "round"))
+            made = converted(operands[0], type.dtype, op.attrs.get("mode", "round"))
+            source = op.operands[0].type
+            assert isinstance(source, (TileType, TensorType))
+            if source.dtype.is_float and type.dtype.is_integer:
+                low, high = limits(type.dtype)
+                return np.clip(made, float(low), float(high))
+            return wrapped(made, type.dtype)
         if name in ("matmul", "matmul_acc"):
             left, right = operands[-2:]
             if op.attrs.get("a_trans"):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.ops.elementwise import CAST_MODES
 from pypto.ir.ops.registry import Kind, all_definitions, definition
+from pypto.ir.rounding import CAST_MODES, rounded_to
 from pypto.ir.types import BOOL, INT8, UINT8, DynDim, MemorySpace, ScalarType, TileType
 from pypto.language.parsing import (
     arrays,
@@ -196,13 +196,20 @@ def _cast(frame: Frame, bound: Bound) -> Model:
             f"{bound.label}: mode must be one of {', '.join(CAST_MODES)}, not {mode!r}", bound.place("mode")
         )
     if is_number(model):
-        raise frame.error(f"{bound.label} takes tiles and scalars; for a constant use pl.const", bound.place("input"))
+        if dtype == BOOL or isinstance(model, bool):
+            raise frame.error(f"{bound.label}: scalars of BOOL are not converted; write a comparison", bound.node)
+        if dtype.is_float:
+            model = float(model)
+        elif isinstance(model, float):
+            model = rounded_to(model, dtype, mode)
+        return frame.scalar(model, dtype, bound.place("input"), f"{bound.label}: input")
     if isinstance(model, DynDim):
         model = frame.dimension(model, bound.node)
     if is_scalar(model):
         if BOOL in (dtype, model.type.dtype):
             raise frame.error(f"{bound.label}: scalars of BOOL are not converted; write a comparison", bound.node)
-        return frame.op("arith.cast", [model], bound.node, (ScalarType(dtype),)).result
+        attrs = {"mode": mode} if model.type.dtype.is_float and dtype.is_integer else {}
+        return frame.op("arith.cast", [model], bound.node, (ScalarType(dtype),), **attrs).result
     frame.need_core(bound.label, bound.node)
     tile = frame.tile(model, bound.place("input"), f"{bound.label}: input")
     type = tile_type(tile)

@@ -37,6 +37,15 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "shl": lambda a, b: a << min(b, 64) if b > 0 else a,
     "shr": lambda a, b: a >> b if b > 0 else a,
 }
+_ROUNDINGS: dict[str, Callable[[float], int]] = {
+    # Python's own takes a half to the even number.
+    "none": round,
+    "rint": round,
+    "round": lambda a: math.trunc(a + math.copysign(0.5, a)),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+}
 
 
 class HostArithmeticError(Exception):
@@ -61,6 +70,8 @@ def compute(name: str, operands: list[Number], attrs: dict[str, Any]) -> Number:
     if name == "neg":
         return rounded(-operands[0], dtype)
     if name == "cast":
+        if isinstance(operands[0], float) and dtype in _BITS:
+            return _whole(operands[0], dtype, attrs.get("mode", "trunc"))
         return rounded(operands[0], dtype)
     if name in ("div", "floordiv", "mod"):
         return rounded(_divide(name, *operands), dtype)
@@ -81,6 +92,15 @@ def rounded(value: Number, dtype: str) -> Number:
     number, bits = int(value), _BITS[dtype]
     number &= (1 << bits) - 1
     return number - (1 << bits) if not dtype.startswith("U") and number >> (bits - 1) else number
+
+
+def _whole(value: float, dtype: str, mode: str) -> int:
+    """A number as a conversion rounds it: as `pypto::saturated` in pypto/scalar.h."""
+    bits, signed = _BITS[dtype], not dtype.startswith("U")
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    if not math.isfinite(value):
+        return 0 if math.isnan(value) else high if value > 0 else low
+    return min(max(_ROUNDINGS[mode](value), low), high)
 
 
 def _divide(name: str, a: Number, b: Number) -> Number:

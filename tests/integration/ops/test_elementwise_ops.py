@@ -299,6 +299,14 @@ def run_time_numbers(dtype: str) -> OpKernel:
         ("pl.rems(t_a, s, t_a)", np.mod(a, s)),
     ):
         k.store(expression, dtype, shape, exact)
+    if dtype == "FP32":
+        # As tiles are: rounded by the mode, the nearest number that the target can hold, and 0 for what is no number.
+        for factor in (1.0, -1.4, 3.0, 1e10, -1e10, float("nan")):
+            product = np.float32(2.5) * np.float32(factor)
+            for mode, f in _MODES.items():
+                scaled = "(n - n) / (n - n)" if np.isnan(factor) else f"n * {factor}"
+                expression = f"pl.full([1, 8], pl.INT32, pl.cast({scaled}, pl.INT32, mode='{mode}'))"
+                k.store(expression, "INT32", (1, 8), np.full((1, 8), clipped(f(product), "INT32")))
     return k
 
 

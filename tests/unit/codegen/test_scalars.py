@@ -61,6 +61,8 @@ def test_fold_that_leaves_64_bits_is_not_made() -> None:
         (Apply("cast", (N,), FP32), "static_cast<float>(a0)"),
         (Apply("cast", (Leaf("arg", 1, INT32),), INDEX), "a1"),
         (Apply("cast", (N,), INT8), "static_cast<int64_t>(static_cast<int8_t>(static_cast<int64_t>(a0)))"),
+        (Apply("cast_ceil", (Leaf("arg", 1, FP32),), INT8), "pypto::saturated<int8_t>(pypto::rounded_up(a1))"),
+        (Apply("cast_rint", (Leaf("arg", 1, FP32),), INDEX), "pypto::saturated<int64_t>(pypto::rounded_to_even(a1))"),
         (Apply("mod", (N, const(-3)), INDEX), "pypto::mod(a0, -3)"),
         (const(2**40), "INT64_C(1099511627776)"),
         (const(-(2**63)), "INT64_MIN"),

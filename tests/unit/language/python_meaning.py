@@ -147,11 +147,11 @@ class Language:
         return contextlib.nullcontext()
 
     @staticmethod
-    def cast(value: Any, target_type: Any) -> Any:
+    def cast(value: Any, target_type: Any, mode: str = "round") -> Any:
         dtype = target_type
         if isinstance(value, Array):
-            return Array(converted(value.values, dtype))
-        return float(value) if dtype.is_float else int(value)
+            return Array(converted(value.values, dtype, mode))
+        return float(value) if dtype.is_float else int(converted(value, dtype, mode))
 
     @staticmethod
     def transpose(value: Array, axis1: int, axis2: int) -> Array:

@@ -1,0 +1,51 @@
+"""Run-time numbers in kernels: conversions, and whole numbers beside floating-point ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_texts import in_incore, in_scope
+from meaning import agree
+
+from pypto.ir.reference.tiles import converted
+from pypto.ir.rounding import CAST_MODES, rounded_to
+from pypto.ir.types import INT8, INT32, UINT8
+from pypto.runtime.distributed.scalars import compute
+
+VALUES = (2.7, 2.5, 3.5, 0.5, -0.5, -2.5, -2.7, 7.0)
+
+
+@pytest.mark.parametrize("mode", CAST_MODES)
+def test_scalars_round_as_tiles_do(mode: str) -> None:
+    wanted = converted(np.array(VALUES), INT32, mode)
+    assert [rounded_to(value, INT32, mode) for value in VALUES] == list(wanted)
+    attrs = {"dtype": "INT32", "mode": mode}
+    assert [compute("cast", [value], attrs) for value in VALUES] == list(wanted)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "wanted"),
+    [
+        (1e10, INT32, 2**31 - 1),
+        (-1e10, INT32, -(2**31)),
+        (300.0, INT8, 127),
+        (-3.0, UINT8, 0),
+        (float("inf"), INT8, 127),
+        (float("nan"), INT8, 0),
+    ],
+)
+def test_numbers_that_a_type_cannot_hold_become_the_nearest_one(value: float, dtype: object, wanted: int) -> None:
+    assert rounded_to(value, dtype) == wanted  # type: ignore[arg-type]
+    assert compute("cast", [value], {"dtype": str(dtype), "mode": "round"}) == wanted
+
+
+@pytest.mark.parametrize("where", [in_incore, in_scope])
+@pytest.mark.parametrize("mode", CAST_MODES)
+def test_kernel_rounds_by_the_mode(where: object, mode: str) -> None:
+    # x is 0.25.
+    body = (
+        f"i = pl.cast(x * 10.0, pl.INT32, mode={mode!r}) + pl.cast(x * 11.0, pl.INT32) * 10\n"
+        f"j = pl.cast(-2.5, pl.INT32, mode={mode!r}) + pl.cast(2.7, pl.INT32) * 10\n"
+        "out[:] = pl.full([64, 64], pl.FP32, pl.cast(i + j * 1000, pl.FP32))"
+    )
+    agree(where(body))  # type: ignore[operator]
