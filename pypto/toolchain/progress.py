@@ -39,8 +39,10 @@ class Progress:
 
     def update(self, done: int) -> None:
         now = time.monotonic()
+        # For a moment a package client holds what it fetched twice.
+        done = min(done, self._total)
         if self._tty:
-            percent = min(100, done * 100 // max(1, self._total))
+            percent = done * 100 // max(1, self._total)
             text = f"pypto: {self._label}: {megabytes(done)} of {megabytes(self._total)} ({percent}%)"
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         elif now - self._shown >= _PLAIN_INTERVAL:

@@ -158,3 +158,17 @@ def test_timeout_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiler_timeout() == 1.5
     monkeypatch.delenv("PYPTO_COMPILER_TIMEOUT")
     assert compiler_timeout() == 900
+
+
+def test_progress_never_exceeds_the_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from pypto.toolchain import progress
+
+    monkeypatch.setattr(progress, "_PLAIN_INTERVAL", 0.0)
+    with progress.Progress("downloading gcc", 2_000_000) as bar:
+        bar.update(1_000_000)
+        bar.update(4_000_000)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if " of " in line][-2:] == [
+        "pypto: downloading gcc: 1.0 MB of 2.0 MB",
+        "pypto: downloading gcc: 2.0 MB of 2.0 MB",
+    ]
