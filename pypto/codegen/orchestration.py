@@ -9,6 +9,7 @@ from pypto.codegen.tensors import TaskArguments
 from pypto.ir.effects import tensor_read, tensor_written
 from pypto.ir.errors import IRError
 from pypto.ir.handles import Handles
+from pypto.ir.limits import MOST_BLOCKS
 from pypto.ir.nodes import Block, Direction, Function, Op, Param, Value
 from pypto.ir.rewrite import captured
 from pypto.ir.touched import steps, touched_parts
@@ -247,6 +248,8 @@ class _Printer:
         self.names[body.args[0]] = variable
         for arg, name in zip(body.args[1:], carried, strict=True):
             self.names[arg] = name
+        if op.attrs["kind"] == "blocks" and constant_of(op.operands[1]) is None:
+            self.line(f'o.require({stop} >= 1 && {stop} <= {MOST_BLOCKS}, "core_num must be 1 to {MOST_BLOCKS}");')
         if constant_of(op.operands[2]) is None:
             self.line(f'o.require({step} != 0, "a range has the step 0");')
         known = constant_of(op.operands[2])

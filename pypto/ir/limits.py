@@ -7,6 +7,9 @@ from pypto.ir.types import MemorySpace, TileLayout, TileType
 
 _KIB = 1024
 
+# Most blocks of one launch: as many tasks as a run may submit at once.
+MOST_BLOCKS = 1 << 20
+
 # Bytes of each on-chip memory.
 CAPACITY: dict[str, dict[MemorySpace, int]] = {
     "Ascend910B": {

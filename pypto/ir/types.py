@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, NoReturn, Union
 
 if TYPE_CHECKING:
     from pypto.ir.nodes import Value
@@ -158,6 +158,16 @@ class DynDim:
 
     def __str__(self) -> str:
         return self.name
+
+    def _no_arithmetic(self, *_: object) -> NoReturn:
+        raise TypeError(
+            f"there is no arithmetic with the dimension {self.name} of an annotation: a dimension is a number or a name; "
+            "name each length with a pl.dynamic(...) of its own"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
+    __floordiv__ = __rfloordiv__ = __truediv__ = __rtruediv__ = _no_arithmetic
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _no_arithmetic
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,16 @@ def _operations() -> dict[str, Any]:
     return operations
 
 
+def _no_attribute(name: str) -> str:
+    text = f"module 'pypto.language' has no attribute {name!r}"
+    if name in ("program", "function"):
+        return f"{text}; kernels are functions under @pl.jit"
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __dir__(), n=1)
+    return f"{text}; the nearest name is {near[0]!r}" if near and not name.startswith("_") else text
+
+
 def __getattr__(name: str) -> Any:
     if name in _SPACES:
         return import_module(f"pypto.language.{name}")
@@ -107,7 +117,7 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and name in _operations():
         value = _operations()[name]
     else:
-        raise AttributeError(f"module 'pypto.language' has no attribute {name!r}")
+        raise AttributeError(_no_attribute(name))
     globals()[name] = value
     return value
 

@@ -66,6 +66,9 @@ _ADVICE: dict[type[ast.AST], str] = {
 }
 
 
+TOO_DEEP = "this is nested too deeply; split it into several statements"
+
+
 @dataclass(frozen=True)
 class OutsideName:
     """A name that a body uses and does not define: ``("pl", "add")`` for ``pl.add``."""
@@ -88,9 +91,13 @@ def dotted(node: ast.expr) -> tuple[str, ...] | None:
     return (node.id, *reversed(path))
 
 
-def scan(node: ast.FunctionDef, error: ErrorMaker) -> tuple[OutsideName, ...]:
-    """Refuse Python that is not part of the language; return outside names in order of first use."""
-    scanner = _Scanner(_local_names(node), error)
+def scan(node: ast.FunctionDef, error: ErrorMaker, called: Callable[[OutsideName], None]) -> tuple[OutsideName, ...]:
+    """Refuse Python that is not part of the language; return outside names in order of first use.
+
+    Args:
+        called: shown the name that a call calls before the arguments are looked at; may refuse it.
+    """
+    scanner = _Scanner(_local_names(node), error, called)
     for statement in node.body:
         scanner.statement(statement)
     return tuple(scanner.found.values())
@@ -98,15 +105,17 @@ def scan(node: ast.FunctionDef, error: ErrorMaker) -> tuple[OutsideName, ...]:
 
 def _local_names(node: ast.FunctionDef) -> frozenset[str]:
     arguments = node.args
-    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    names = {a.arg for a in every if a is not None}
     names |= {n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return frozenset(names)
 
 
 class _Scanner:
-    def __init__(self, local_names: frozenset[str], error: ErrorMaker) -> None:
+    def __init__(self, local_names: frozenset[str], error: ErrorMaker, called: Callable[[OutsideName], None]) -> None:
         self.local_names = local_names
         self.error = error
+        self.called = called
         self.found: dict[tuple[str, ...], OutsideName] = {}
 
     def statement(self, node: ast.stmt) -> None:
@@ -117,7 +126,10 @@ class _Scanner:
         for name, value in ast.iter_fields(node):
             if name == "annotation":
                 continue
-            self._field(value)
+            try:
+                self._field(value)
+            except RecursionError:
+                raise self.error(TOO_DEEP, node) from None
 
     def _field(self, value: object) -> None:
         if isinstance(value, list):
@@ -141,6 +153,8 @@ class _Scanner:
             if path[0] not in self.local_names:
                 self.found.setdefault(path, OutsideName(path, node))
             return
+        if isinstance(node, ast.Call) and (path := dotted(node.func)) is not None and path[0] not in self.local_names:
+            self.called(OutsideName(path, node.func))
         for _, value in ast.iter_fields(node):
             self._field(value)
 

@@ -97,7 +97,16 @@ class KernelSource:
     @functools.cached_property
     def outside_names(self) -> tuple[OutsideName, ...]:
         """Outside names in order of first use; also refuses Python that is not part of the language."""
-        return scan(self.text.node, self.text.error)
+        return scan(self.text.node, self.text.error, self._refuse_unsupported)
+
+    def _refuse_unsupported(self, name: OutsideName) -> None:
+        """That an operation is not supported says more than what is wrong with its arguments."""
+        try:
+            _, value = _resolve(self, name)
+        except CompileError:
+            return
+        if isinstance(value, Operation) and value.unsupported:
+            raise _unsupported_operation(self, name, value)
 
     def __repr__(self) -> str:
         return f"<{self.kind.value} {self.qualname}>"
@@ -400,7 +409,7 @@ def _snapshot(kernel: KernelSource, name: OutsideName, key: str, value: Any) -> 
     if isinstance(value, (list, tuple)):
         return tuple(_snapshot(kernel, name, f"{key}[{index}]", item) for index, item in enumerate(value))
     if isinstance(value, Operation) and value.unsupported:
-        raise kernel.text.error(f"pl.{value.name} is not supported: {value.unsupported}", name.node, KernelNameError)
+        raise _unsupported_operation(kernel, name, value)
     if value is None or isinstance(value, (bool, DType, DynDim, KernelSource, Operation, Builtin, MathFunction)):
         return value
     if isinstance(value, enum.Enum) and type(value).__module__.startswith("pypto."):
@@ -409,6 +418,10 @@ def _snapshot(kernel: KernelSource, name: OutsideName, key: str, value: Any) -> 
         if isinstance(value, plain) and not isinstance(value, enum.Enum):
             return plain(value)
     raise kernel.text.error(_unsupported(key, value), name.node, KernelNameError)
+
+
+def _unsupported_operation(kernel: KernelSource, name: OutsideName, value: Operation) -> CompileError:
+    return kernel.text.error(f"pl.{value.name} is not supported: {value.unsupported}", name.node, KernelNameError)
 
 
 def _unsupported(key: str, value: Any) -> str:

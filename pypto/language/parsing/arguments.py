@@ -97,6 +97,7 @@ def element(frame: Frame, model: Model, dtype: DType, node: ast.AST, what: str) 
     if isinstance(model, bool) and dtype != BOOL:
         raise frame.error(f"{what} must be a number, not {model}", node)
     if is_number(model) and dtype.is_float:
+        frame.check_range(model, dtype, node)
         model = float(model)
     return frame.scalar(model, dtype, node, what)
 

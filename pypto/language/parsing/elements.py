@@ -129,6 +129,7 @@ def write_tile(frame: Frame, tile: Value, indices: Sequence[Value], value: Model
 def _element(frame: Frame, value: Model, dtype: DType, node: ast.AST) -> Value:
     """A number as an element of a dtype; floating-point numbers are FP32 until they are stored."""
     if dtype.is_float and is_whole(value):
+        frame.check_range(value, dtype, node)
         value = float(value)
     if is_scalar(value) and dtype.is_float and value.type.dtype.is_float:
         wide = FP32 if dtype in (FP16, BF16) else dtype

@@ -342,6 +342,8 @@ def _call(frame: Frame, node: ast.Call) -> Model:
         from pypto.language.parsing.tasks import submit
 
         return submit(frame, target, node)
+    if isinstance(target, Operation) and target.name == "matmul_acc":
+        _check_sum_begun(frame, node)
     args = [evaluate(frame, arg) for arg in node.args]
     kwargs = {k.arg: evaluate(frame, k.value) for k in node.keywords if k.arg is not None}
     if isinstance(target, Operation):
@@ -353,6 +355,18 @@ def _call(frame: Frame, node: ast.Call) -> Model:
     if isinstance(target, KernelSource):
         return call_function(frame, target, args, kwargs, node)
     raise frame.error(f"{describe(target)} cannot be called", node)
+
+
+def _check_sum_begun(frame: Frame, node: ast.Call) -> None:
+    """What a loop adds up has to exist in front of it, also where its first turn begins the sum."""
+    acc = node.args[0] if node.args else None
+    if isinstance(acc, ast.Name) and acc.id not in frame.env and acc.id not in frame.source.values:
+        raise frame.error(
+            f"{acc.id} is read before it is assigned; make it before the loop, with the first pl.matmul or with "
+            f"pl.create_tile and pl.matmul_acc({acc.id}, ..., init_cond=...)",
+            acc,
+            KernelNameError,
+        )
 
 
 def call_function(

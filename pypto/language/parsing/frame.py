@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pypto.language.parsing.program import ProgramParser
 
 
+# From here on numbers round to infinity.
+_BEYOND_FP32 = 2**128 - 2**103
 _SAME_MEMORY = ("tensor.view", "tensor.reshape", "tensor.untracked")
 
 
@@ -149,7 +152,12 @@ class Frame:
 
     def check_range(self, number: int | float, dtype: DType, node: ast.AST) -> None:
         """A constant must fit into its dtype."""
-        if dtype.is_float or dtype == BOOL:
+        if dtype == BOOL:
+            return
+        if dtype.is_float:
+            # Beside elements of 16 bits some operations take any FP32.
+            if _BEYOND_FP32 <= abs(number) != math.inf:
+                raise self.error("this number is outside the range of FP32", node)
             return
         low = 0 if dtype.kind == "uint" else -(1 << (dtype.bits - 1))
         high = (1 << (dtype.bits if dtype.kind == "uint" else dtype.bits - 1)) - 1

@@ -28,6 +28,7 @@ from pypto.language.parsing.model import (
     valid_text,
 )
 from pypto.language.parsing.structure import structured
+from pypto.language.scan import TOO_DEEP
 
 
 class Statements:
@@ -64,7 +65,10 @@ class Statements:
     def block(self, statements: Sequence[ast.stmt]) -> None:
         """Parse statements in order."""
         for statement in statements:
-            self.statement(statement)
+            try:
+                self.statement(statement)
+            except RecursionError:
+                raise self.frame.syntax_error(TOO_DEEP, statement) from None
 
     def statement(self, node: ast.stmt) -> None:
         """Parse one statement."""
@@ -107,6 +111,9 @@ class Statements:
         elif isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(model, tuple):
                 raise self.frame.error(f"cannot unpack {describe(model)}", node)
+            if len(target.elts) == 2 < len(model) and isinstance(target.elts[0], ast.Tuple) and is_tasks(model[-1]):
+                # `(a, b), tasks = pl.submit(...)`: the results stand together.
+                model = (model[:-1], model[-1])
             if len(model) != len(target.elts):
                 raise self.frame.error(f"{len(target.elts)} names for {len(model)} values", node)
             for part, item in zip(target.elts, model, strict=True):

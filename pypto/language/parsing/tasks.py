@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pypto.ir.limits import MOST_BLOCKS
 from pypto.ir.nodes import Block, FunctionKind, Op, Value
 from pypto.ir.rewrite import all_used
 from pypto.ir.types import INDEX, ScalarType
@@ -198,8 +199,8 @@ def _refuse_equal_blocks(frame: Frame, label: str, loop: Op, launches: bool, nod
 
 def _over_blocks(frame: Frame, label: str, count: Model, place: ast.AST, parse: Callable[[], None]) -> Op:
     """The loop over blocks whose body ``parse`` appends."""
-    if is_whole(count) and count < 1:
-        raise frame.error(f"{label}: core_num must be 1 or more, got {count}", place)
+    if is_whole(count) and not 1 <= count <= MOST_BLOCKS:
+        raise frame.error(f"{label}: core_num must be 1 to {MOST_BLOCKS}, got {count}", place)
     number = frame.index(count, place, f"{label}: core_num")
     index = Value("block", ScalarType(INDEX))
     body = Block([index])

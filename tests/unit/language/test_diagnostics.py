@@ -18,6 +18,32 @@ T = "t = pl.load(a, [0, 0], [64, 64])\n"
 # name: (class, module text with the place marked, part of the message)
 CASES: dict[str, tuple[type[CompileError], str, str]] = {
     # names
+    "operation without support, of a dictionary": (
+        KernelNameError,
+        in_scope("⟦pl.func_attr⟧({'a': 1})"),
+        "pl.func_attr is not supported",
+    ),
+    "sum of products not begun": (
+        KernelNameError,
+        in_scope(
+            "for k in pl.range(4):\n    if k == 0:\n        c = pl.matmul(a, b)\n    else:\n"
+            "        c = pl.matmul_acc(⟦c⟧, a, b)\nout[:] = c"
+        ),
+        "init_cond",
+    ),
+    "terms without end": (KernelSyntaxError, in_scope(f"⟦out[:] = a{' + 1.0' * 1500}⟧"), "nested too deeply"),
+    "whole number beyond floats": (KernelTypeError, in_scope("out[:] = ⟦a * (10**400)⟧"), "outside the range of FP32"),
+    "number beyond FP32": (KernelTypeError, in_scope("out[:] = ⟦a * 1e39⟧"), "outside the range of FP32"),
+    "starred parameter": (
+        KernelSyntaxError,
+        "@entry\ndef main(a: pl.Tensor, *⟦o: pl.Out[pl.Tensor]⟧):\n    o[:] = a",
+        "plain positional parameters only",
+    ),
+    "arithmetic in an annotation": (
+        KernelSyntaxError,
+        "N = pl.dynamic('N')\n@entry\ndef main(⟦a: 'pl.Tensor[[2 * N], pl.FP32]'⟧):\n    pass",
+        "there is no arithmetic with the dimension N",
+    ),
     "unknown operation": (KernelNameError, in_scope("t = ⟦pl.loda⟧(a, [0, 0], [64, 64])"), "did you mean pl.load?"),
     "operation without support": (KernelNameError, in_scope("t = ⟦pl.matmul_mx⟧(a)"), "pl.matmul_mx is not supported"),
     "undefined name": (KernelNameError, in_scope("out[:] = ⟦c⟧"), "c is not defined"),

@@ -29,6 +29,16 @@ def scaled(a: pl.Tensor[[64, 64], pl.FP32], out: pl.Out[pl.Tensor[[64, 64], pl.F
 def count(i: int, out: pl.Out[pl.Tensor[[4], pl.INT32]]):
     pl.write(out, [i], pl.cast(i, pl.INT32) - 1)
 
+@incore
+def twice(
+    a: pl.Tensor[[64, 64], pl.FP32],
+    out: pl.Out[pl.Tensor[[64, 64], pl.FP32]],
+    other: pl.Out[pl.Tensor[[64, 64], pl.FP32]],
+):
+    out[:] = a * 2.0
+    other[:] = a
+    return out, other
+
 """
 MAIN = """@entry
 def main(
@@ -176,7 +186,7 @@ with pl.at(level=pl.Level.CORE_GROUP):
         ("with ⟪, optimizations=⟦[1]⟧):\n    pass", "optimizations must be a list of pl.split"),
         ("with ⟪, allow_early_resolve=⟦1⟧):\n    pass", "must be True or False"),
         ("with ⟪) as s:\n    out[:] = a + b\nx = ⟦s + 1⟧\nreturn out", "tasks"),
-        ("with pl.spmd(⟦0⟧):\n    pass", "core_num must be 1 or more, got 0"),
+        ("with pl.spmd(⟦0⟧):\n    pass", "core_num must be 1 to 1048576, got 0"),
         ("with ⟦pl.spmd(n)⟧:\n    out[:] = a + 1.0", "every block does the same work to the same memory"),
         ("with pl.spmd(2, predicate=(⟦n > 0⟧)):\n    pass", "predicate must be `tensor[i, j] > 0`"),
         ("with pl.spmd(2, predicate=⟦a[0, 0] > 0⟧):\n    pass", "predicate must be `tensor[i, j] > 0`"),
@@ -230,3 +240,19 @@ def test_hand_written_code_has_to_be_passed_its_block(tmp_path: Path, monkeypatc
     lower(collect(names.told), {})
     with pytest.raises(CompileError, match="hand-written code is not told its block; pass add the number"):
         lower(collect(names.untold), {})
+
+
+def test_results_of_a_launch_stand_together() -> None:
+    body = "c2 = pl.create_tensor([64, 64], dtype=pl.FP32)\n(out, c2), t = pl.submit(twice, a, out, c2)\n"
+    body += "with pl.at(level=pl.Level.CORE_GROUP, deps=[t]):\n    out[:] = c2 + 1.0"
+    assert orchestration(body) == orchestration(body.replace("(out, c2), t", "out, c2, t"))
+    with pytest.raises(CompileError, match="3 names for 2 values"):
+        program(body.replace("(out, c2), t", "(out, c2, x), t"))
+
+
+def test_blocks_of_a_launch_are_counted_at_run_time() -> None:
+    body = "for i in pl.spmd(n):\n    out[i:i + 1, :] = a[i:i + 1, :]"
+    check = [line for line in orchestration(body) if "core_num" in line]
+    assert len(check) == 1
+    assert re.fullmatch(r'o.require\((\w+) >= 1 && \1 <= 1048576, "core_num must be 1 to 1048576"\);', check[0])
+    assert not [line for line in orchestration(body.replace("(n)", "(4)")) if "core_num" in line]
