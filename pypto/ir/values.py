@@ -45,6 +45,32 @@ def difference(a: Valid, b: Valid) -> int | None:
     return constant_a - constant_b if terms_a == terms_b else None
 
 
+_SIGNS = {"arith.add": "+", "arith.sub": "-", "arith.mul": "*"}
+
+
+def length_text(length: Valid) -> str:
+    """A length in words, for messages: dimensions by their names, sums and the like as they are computed."""
+    if isinstance(length, int):
+        return str(length)
+    op = defining_op(length)
+    if op is not None and op.name == "arith.constant":
+        return str(op.attrs["value"])
+    if op is None or length.name != "v":
+        return length.name
+    if op.name == "arith.cast":
+        return length_text(op.operands[0])
+    if op.name == "arith.sub" and constant_of(op.operands[1]) == 0:
+        return length_text(op.operands[0])
+    if op.name == "arith.neg":
+        return f"-{length_text(op.operands[0])}"
+    parts = [length_text(operand) for operand in op.operands]
+    if op.name in ("arith.min", "arith.max"):
+        return f"{op.name.removeprefix('arith.')}({', '.join(parts)})"
+    if op.name in _SIGNS:
+        return f"({parts[0]} {_SIGNS[op.name]} {parts[1]})"
+    return length.name
+
+
 # A leaf is the number of a structure: the identity of a value, or an operation that is not affine (such as min).
 _Leaf = int
 # Factors of leaves, none of them 0, and a constant.

@@ -238,4 +238,6 @@ def ring_of(config: KernelConfig, settings: RunConfig) -> abi.Ring | None:
 def _advice(said: str) -> str:
     if said.startswith("pl.load reads outside of"):
         return "; valid_shape says how much of the window holds data, clamp=True as much as the tensor has"
+    if said.startswith("pl.load: a valid length is outside"):
+        return "; with clamp=True, an offset is past the end of its axis"
     return ""

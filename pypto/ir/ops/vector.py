@@ -24,7 +24,7 @@ from pypto.ir.types import (
     Type,
     Valid,
 )
-from pypto.ir.values import same_value
+from pypto.ir.values import length_text, same_value
 
 VEC = (MemorySpace.Vec,)
 REAL = (FP32, FP16, BF16)
@@ -37,7 +37,7 @@ ANY = (*NUMBER, BOOL)
 
 def text(shape: tuple[Valid, ...]) -> str:
     """A shape in words."""
-    return "[" + ", ".join(str(d) if isinstance(d, int) else d.name for d in shape) + "]"
+    return "[" + ", ".join(map(length_text, shape)) + "]"
 
 
 def vec(
@@ -56,9 +56,8 @@ def same_dtype(call: Call, a: TileType, b: TileType) -> None:
 def check_lengths(call: Call, a: Valid, b: Valid, what: str) -> None:
     """Two valid lengths must be known to be equal."""
     if not same_value(a, b):
-        names = [str(v) if isinstance(v, int) else v.name for v in (a, b)]
         raise call.error(
-            f"the {what} are not known to be equal: {names[0]} and {names[1]}; "
+            f"the {what} are not known to be equal: {length_text(a)} and {length_text(b)}; "
             "give both tiles the same length, or use pl.set_validshape"
         )
 

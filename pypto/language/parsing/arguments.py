@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+from collections.abc import Sequence
 
 from pypto.ir.nodes import Value
 from pypto.ir.ops.arith import PREDICATES
@@ -19,14 +21,32 @@ from pypto.language.parsing.model import (
 
 
 def shape_argument(frame: Frame, bound: Bound, name: str) -> tuple[int, int]:
-    """Two known sizes ``[rows, cols]``."""
+    """Two known sizes ``[rows, cols]``; ``[cols]`` is one row."""
     model = bound[name]
+    if isinstance(model, tuple) and len(model) == 1:
+        model = (1, *model)
     if not isinstance(model, tuple) or len(model) != 2:
         raise frame.error(f"{bound.label}: {name} must be [rows, cols], not {describe(model)}", bound.place(name))
     rows, cols = (frame.known(m, bound.place(name), f"{bound.label}: a size in {name}") for m in model)
     if rows <= 0 or cols <= 0:
         raise frame.error(f"{bound.label}: {name} must be positive, got [{rows}, {cols}]", bound.place(name))
     return rows, cols
+
+
+def reshaped(frame: Frame, bound: Bound, name: str, given: Sequence[Model]) -> None:
+    """Replace a size of -1 in a shape by what the other sizes leave of ``given``, the lengths before."""
+    model, place = bound[name], bound.place(name)
+    if not isinstance(model, tuple) or not any(is_number(m) and m == -1 for m in model):
+        return
+    others = [m for m in model if not (is_number(m) and m == -1)]
+    if len(others) + 1 != len(model):
+        raise frame.error(f"{bound.label}: only one size can be -1", place)
+    if not all(isinstance(m, int) and m > 0 for m in (*others, *given)):
+        raise frame.error(f"{bound.label}: -1 needs sizes that are known while compiling; write the size", place)
+    elements, rest = math.prod(given), math.prod(others)
+    if elements % rest:
+        raise frame.error(f"{bound.label}: {elements} elements do not divide into {rest}", place)
+    bound.models[name] = tuple(elements // rest if is_number(m) and m == -1 else m for m in model)
 
 
 def dtype_argument(frame: Frame, bound: Bound, name: str) -> DType:

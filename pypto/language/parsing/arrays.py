@@ -14,10 +14,10 @@ from pypto.ir.nodes import Value
 from pypto.ir.ops.registry import all_definitions, definition
 from pypto.ir.ops.tile_matrix import PRODUCTS
 from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, PLACES, ROW_LOCAL_REDUCTIONS, is_elementwise
-from pypto.ir.types import FP32, DType, TensorType, TileType
-from pypto.ir.values import same_value, simplified
+from pypto.ir.types import FP32, AtomicType, DType, TensorType, TileType
+from pypto.ir.values import length_text, same_value, simplified
 from pypto.language.errors import CompileError, TileCodeError
-from pypto.language.parsing.arguments import element, predicate
+from pypto.language.parsing.arguments import element, predicate, reshaped
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor
 from pypto.language.parsing.operators import COMMUTATIVE, EXCHANGED, EXPANDED, WITH_SCALAR
@@ -38,7 +38,7 @@ def _same(a: Sequence[Model], b: Sequence[Model]) -> bool:
 
 
 def _text(shape: Sequence[Model]) -> str:
-    return "[" + ", ".join(str(d) if isinstance(d, int) else d.name for d in shape) + "]"
+    return "[" + ", ".join(map(length_text, shape)) + "]"
 
 
 def _rows(shape: Dims) -> Dims:
@@ -180,7 +180,7 @@ def assign(
         raise frame.error(f"a tensor is assigned tensors, not {describe(model)}; make one with pl.full", node)
     given = shape_of(frame, model, node)
     if len(given) != len(sizes) and _same(_rows(given), _rows(tuple(sizes))):
-        raise frame.error(f"a tensor of {len(sizes)} dimensions cannot take one of {len(given)}", node)
+        model, given = _shaped(frame, model, sizes, node), tuple(sizes)
     if not _same(given, sizes):
         raise frame.error(f"the slice is {_text(sizes)}, but what is assigned is {_text(given)}", node)
     whole = _same(shape_of(frame, tensor, node), sizes)
@@ -247,8 +247,9 @@ def _elementwise_call(frame: Frame, name: str, bound: Bound, **attrs: Any) -> Va
 def _reduction(frame: Frame, name: str, bound: Bound) -> Value:
     source = _tensor(frame, bound, next(iter(bound.models)))
     shape = shape_of(frame, source, bound.node)
-    if len(shape) < 2:
-        raise frame.error(f"{bound.label}: needs rows and columns, got {_text(shape)}", bound.node)
+    if len(shape) == 1:
+        shape = _rows(shape)
+        source = _shaped(frame, source, shape, bound.node)
     reduced = (*shape[:-1], 1) if name.startswith("row") else (*shape[:-2], 1, shape[-1])
     dtype = result_dtype(frame, name, [source], bound.node)
     return apply(frame, name, [source], reduced, dtype, bound.node)
@@ -386,7 +387,16 @@ def _placed(frame: Frame, bound: Bound, target: str, source: str, offset: str) -
     if not is_tensor(tensor):
         raise frame.error(f"{bound.label}: {target} must be a tensor, not {describe(tensor)}", bound.place(target))
     frame.check_writes(tensor, bound.place(target))
+    if bound.models.get("atomic") not in (None, AtomicType.None_):
+        raise frame.error(
+            f"{bound.label}: atomic takes tiles; load windows of known sizes and store each", bound.place("atomic")
+        )
     sizes = shape_of(frame, value, bound.node)
+    shapes = bound.models.get("shapes")
+    if shapes is not None and not (isinstance(shapes, tuple) and _same(_indices(frame, bound, shapes), sizes)):
+        raise frame.error(
+            f"{bound.label}: shapes is not {_text(sizes)}, as what is stored; slice that instead", bound.place("shapes")
+        )
     offsets = bound[offset]
     if not isinstance(offsets, tuple) or len(offsets) != len(sizes):
         raise frame.error(f"{bound.label}: {offset} must be a list of {len(sizes)} offsets", bound.place(offset))
@@ -395,13 +405,24 @@ def _placed(frame: Frame, bound: Bound, target: str, source: str, offset: str) -
     return tensor
 
 
+def _indices(frame: Frame, bound: Bound, sizes: Sequence[Model]) -> list[Model]:
+    return [simplified(frame.index(m, bound.place("shapes"), f"{bound.label}: a size")) for m in sizes]
+
+
 def reshape(frame: Frame, bound: Bound) -> Model:
     """The same elements in another shape; another handle of the same memory."""
-    source, shape = _tensor(frame, bound, "input"), bound["shape"]
+    source = _tensor(frame, bound, "input")
+    reshaped(frame, bound, "shape", shape_of(frame, source, bound.node))
+    shape = bound["shape"]
     if not isinstance(shape, tuple) or not shape:
         raise frame.error(f"{bound.label}: shape must be a list of sizes, not {describe(shape)}", bound.place("shape"))
     sizes = [frame.index(m, bound.place("shape"), f"{bound.label}: a size") for m in shape]
-    made = frame.op("tensor.reshape", [source, *sizes], bound.node).result
+    return _shaped(frame, source, sizes, bound.node)
+
+
+def _shaped(frame: Frame, source: Value, shape: Sequence[Model], node: ast.AST) -> Value:
+    """A handle of the same elements in another shape."""
+    made = frame.op("tensor.reshape", [source, *(frame.index(d, node, "a size") for d in shape)], node).result
     made.name = source.name
     return made
 

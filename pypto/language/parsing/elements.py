@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pypto.ir.nodes import Direction, FunctionKind, Op, Value
+from pypto.ir.nodes import Block, Direction, FunctionKind, Op, Value
 from pypto.ir.types import BF16, FP16, FP32, DType, MemorySpace, ScalarType, TensorType, TileType
 from pypto.ir.values import defining_op
 from pypto.language.parsing.elementwise import apply_binary
@@ -20,9 +20,11 @@ _LINE = 32
 
 
 def single(frame: Frame, model: Model, dim: Model, node: ast.AST) -> Interval:
-    """``base[i]`` as ``base[i : i + 1]``; a negative known index counts from the end."""
-    if is_whole(model) and model < 0 and is_whole(dim):
-        model = dim + model
+    """``base[i]`` as ``base[i : i + 1]``; a known index below 0 counts from the end."""
+    if is_whole(model) and model < 0:
+        index, model = model, apply_binary(frame, "add", dim, model, node)
+        if is_whole(model) and model < 0:
+            raise frame.error(f"index {index} is outside of a dimension of {describe(dim)}", node)
     if is_whole(model):
         if model < 0 or (is_whole(dim) and model >= dim):
             raise frame.error(f"index {model} is outside of a dimension of {describe(dim)}", node)
@@ -104,7 +106,8 @@ def write_call(frame: Frame, bound: Bound) -> Model:
         return made
     if not is_tensor(tensor):
         raise frame.error(f"{bound.label} takes a tile or tensor, not {describe(tensor)}", bound.node)
-    frame.need_core(bound.label, bound.node)
+    if not frame.whole:
+        frame.need_core(bound.label, bound.node)
     frame.check_writes(tensor, bound.node)
     if not (is_number(value) or is_scalar(value)):
         raise frame.error(f"{bound.label}: value must be a number, not {describe(value)}", bound.place("value"))
@@ -141,7 +144,18 @@ def _element(frame: Frame, value: Model, dtype: DType, node: ast.AST) -> Value:
 
 
 def write(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, node: ast.AST) -> None:
-    """Write one element."""
+    """Write one element; beside work on whole tensors that is a scope of its own."""
+    if not frame.whole:
+        _store(frame, tensor, indices, value, node)
+        return
+    body = Block()
+    with frame.builder.inside(body):
+        _store(frame, tensor, indices, value, node)
+    with frame.at(node):
+        frame.builder.op("func.scope", attrs={"name": ""}, regions=[body])
+
+
+def _store(frame: Frame, tensor: Value, indices: Sequence[Value], value: Model, node: ast.AST) -> None:
     type = tensor.type
     if not isinstance(type, TensorType):
         raise TypeError(f"{tensor.name} is no tensor")

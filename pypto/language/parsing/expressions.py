@@ -426,6 +426,12 @@ def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value],
     """
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     dims: tuple[Model, ...] = base.type.shape if isinstance(base.type, TileType) else frame.dims(base, node)
+    spread = [i for i, part in enumerate(parts) if isinstance(part, ast.Constant) and part.value is Ellipsis]
+    if len(spread) > 1:
+        raise frame.error("... can stand once in a subscript", parts[spread[1]])
+    if spread:
+        whole = [ast.copy_location(ast.Slice(), parts[spread[0]])] * (len(dims) - len(parts) + 1)
+        parts = [*parts[: spread[0]], *whole, *parts[spread[0] + 1 :]]
     if len(parts) > len(dims):
         raise frame.error(f"{describe(base)} has {len(dims)} dimensions, not {len(parts)}", node)
     offsets: list[Value] = []
@@ -441,11 +447,8 @@ def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value],
             dropped.append(axis)
             interval = elements.single(frame, evaluate(frame, part), dim, part)
         place = part if part is not None else node
-        lower = 0 if interval.lower is None else interval.lower
-        upper = dim if interval.upper is None else interval.upper
-        for bound in (lower, upper):
-            if isinstance(bound, int) and bound < 0:
-                raise frame.error(f"the bound {bound} is negative; count from the start", place)
+        lower = 0 if interval.lower is None else _from_start(frame, interval.lower, dim, place)
+        upper = dim if interval.upper is None else _from_start(frame, interval.upper, dim, place)
         start = frame.index(lower, place, "a bound of a slice")
         end = frame.index(upper, place, "a bound of a slice")
         size = difference(end, start)
@@ -458,6 +461,16 @@ def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value],
             "the last dimension cannot be dropped; write i:i+1 to keep it, or index all dimensions", parts[-1]
         )
     return offsets, sizes, tuple(dropped)
+
+
+def _from_start(frame: Frame, bound: Model, dim: Model, node: ast.AST) -> Model:
+    """A bound of a slice; one that is known and below 0 counts from the end."""
+    if not isinstance(bound, int) or bound >= 0:
+        return bound
+    moved = apply_binary(frame, "add", dim, bound, node)
+    if isinstance(moved, int) and moved < 0:
+        raise frame.error(f"the bound {bound} is outside of a dimension of {dim}", node)
+    return moved
 
 
 def _interval(frame: Frame, node: ast.Slice) -> Interval:

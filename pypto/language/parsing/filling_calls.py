@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,15 +32,20 @@ from pypto.language.parsing.arguments import (
 )
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame, tile_type
-from pypto.language.parsing.model import Model, describe
+from pypto.language.parsing.model import Model, describe, is_number
 
 
 def pad_argument(frame: Frame, bound: Bound, name: str = "pad_value") -> int:
     """Which value fills up, by its position in :data:`pypto.ir.ops.tile_filling.PADS`."""
     model = bound[name]
+    if is_number(model) and not isinstance(model, bool):
+        # The numbers of PADS.
+        model = {0: PadValue.zero, math.inf: PadValue.max, -math.inf: PadValue.min}.get(model, model)
     if not isinstance(model, PadValue) or model.value not in PADS:
         wanted = ", ".join(f"pl.PadValue.{p}" for p in PADS)
-        raise frame.error(f"{bound.label}: {name} must be one of {wanted}, not {describe(model)}", bound.place(name))
+        raise frame.error(
+            f"{bound.label}: {name} must be one of {wanted}, 0 or an infinity, not {describe(model)}", bound.place(name)
+        )
     return PADS.index(model.value)
 
 

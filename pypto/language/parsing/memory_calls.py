@@ -16,6 +16,7 @@ from pypto.language.parsing.arguments import (
     flag_argument,
     memory_argument,
     offsets_argument,
+    reshaped,
     scalar_argument,
     shape_argument,
     tensor_argument,
@@ -64,7 +65,7 @@ def load_window(
     rows, cols = (1, *sizes)[-2:]
     valid = frame.valid_shape(lengths, (rows, cols), rank, bound.place("valid_shape"))
     if bound.models.get("clamp"):
-        valid = _clamped(frame, tensor, offsets, valid, bound.node)
+        valid = _clamped(frame, bound, tensor, offsets, valid)
     with frame.at(bound.node):
         return frame.builder.load(tensor, offsets, (rows, cols), valid, memory)
 
@@ -93,14 +94,19 @@ def plane(
 
 
 def _clamped(
-    frame: Frame, tensor: Value, offsets: list[Value], valid: tuple[Valid, Valid], node: ast.AST
+    frame: Frame, bound: Bound, tensor: Value, offsets: list[Value], valid: tuple[Valid, Valid]
 ) -> tuple[Valid, Valid]:
     """Valid lengths that end where the tensor ends."""
+    node = bound.node
     dims = frame.dims(tensor, node)
     lengths: list[Valid] = []
     for length, offset, dim in zip(valid, [0, *offsets][-2:], [1, *dims][-2:], strict=True):
         rest = apply_binary(frame, "sub", dim, simplified(offset) if isinstance(offset, Value) else offset, node)
         shorter = apply_binary(frame, "min", rest, length, node)
+        if isinstance(rest, int) and rest < 1:
+            raise frame.error(
+                f"{bound.label}: clamp=True leaves nothing: offset {dim - rest} is not inside of an axis of {dim}", node
+            )
         lengths.append(simplified(shorter) if isinstance(shorter, Value) else shorter)
     return lengths[0], lengths[1]
 
@@ -191,6 +197,8 @@ def _full(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     # Whole tensors can be larger than tiles.
     frame.program.loads_of_tensors += 1
+    if isinstance(bound["shape"], tuple) and len(bound["shape"]) > 2:
+        raise frame.divisible(f"{bound.label}: a tile has the shape [rows, cols]", bound.place("shape"))
     shape, dtype = shape_argument(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
     value = scalar_argument(frame, bound, "value", dtype)
     return frame.op("tile.full", [value], bound.node, (TileType(shape, dtype, MemorySpace.Vec, shape),)).result
@@ -337,6 +345,7 @@ def _reshape(frame: Frame, bound: Bound) -> Model:
         return arrays.reshape(frame, bound)
     frame.need_core(bound.label, bound.node)
     tile = frame.tile(bound["input"], bound.place("input"), f"{bound.label}: input")
+    reshaped(frame, bound, "shape", tile_type(tile).shape)
     shape = shape_argument(frame, bound, "shape")
     wanted = TileType(shape, tile_type(tile).dtype, MemorySpace.Vec, shape)
     return frame.op("tile.reshape", [tile], bound.node, (wanted,)).result
@@ -364,8 +373,9 @@ def _dim(frame: Frame, bound: Bound) -> Model:
     tensor = tensor_argument(frame, bound, "tensor")
     axis = frame.known(bound["axis"], bound.place("axis"), f"{bound.label}: axis")
     dims = tensor.type.shape if isinstance(tensor.type, TensorType) else ()
+    number, axis = axis, axis + len(dims) if axis < 0 else axis
     if not 0 <= axis < len(dims):
-        raise frame.error(f"{bound.label}: axis {axis} is outside a tensor of {len(dims)} dimensions", bound.node)
+        raise frame.error(f"{bound.label}: axis {number} is outside a tensor of {len(dims)} dimensions", bound.node)
     dim = dims[axis]
     if isinstance(dim, DynDim):
         return frame.op("tensor.dim", [tensor], bound.node, axis=axis).result

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TileType
-from pypto.ir.values import defining_op, same_value
+from pypto.ir.values import defining_op, length_text, same_value
 from pypto.language.parsing import arrays, elements, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
@@ -134,7 +134,7 @@ class Statements:
         if not frame.whole:
             frame.need_core("an assignment to a tensor", node)
         frame.check_writes(tensor, target)
-        if (is_number(model) or is_scalar(model)) and not frame.whole:
+        if is_number(model) or is_scalar(model):
             offsets, sizes, dropped = window(frame, tensor, target)
             if len(dropped) == len(sizes):
                 elements.write(frame, tensor, offsets, model, node)
@@ -161,9 +161,9 @@ class Statements:
         lengths = (1,) * (len(sizes) - 2) + (valid if len(sizes) > 1 else valid[1:])
         for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
             if not same_value(size, length):
-                shown = [str(d) if isinstance(d, int) else d.name for d in (size, length)]
                 raise frame.error(
-                    f"axis {axis} of the slice has {shown[0]} elements, but the tile has {shown[1]} valid ones there",
+                    f"axis {axis} of the slice has {length_text(size)} elements, "
+                    f"but the tile has {length_text(length)} valid ones there",
                     node,
                 )
         with frame.at(node):

@@ -145,6 +145,76 @@ def test_a_clamped_length_equals_the_same_length_written_out() -> None:
     np.testing.assert_allclose(out[:32], arguments["a"][:32, 59:] @ arguments["b"][59:])
 
 
+def test_bounds_from_the_end_and_ellipses() -> None:
+    text = (
+        "N = pl.dynamic('N')\n@entry\ndef main(a: pl.Tensor[[N, 64], pl.FP32], row: pl.Tensor[[64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]], o: pl.Out[pl.Tensor[[64], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        out[...] = a[...]\n        out[-2:, -8:-4] = a[0:2, ..., 0:4] * 2.0\n        out[-1, ..., 0:8] = a[-3, 0:8]\n"
+        "        o[...] = row[...]\n        o[-3:] = row[:3]\n    return out\n"
+    )
+    a, row, out, o = np.arange(20 * 64.0).reshape(20, 64), np.arange(64.0), np.zeros((20, 64)), np.zeros(64)
+    run(lowered(text), {"a": a, "row": row, "out": out, "o": o})
+    expected = a.copy()
+    expected[-2:, -8:-4], expected[-1, :8] = a[:2, :4] * 2, a[-3, :8]
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(o, [*row[:-3], *row[:3]])
+
+
+def test_shapes_in_short() -> None:
+    arguments, out = result(
+        in_scope(
+            "out[0:32, 0:8] = pl.reshape(a[0:4, :], [-1, 8])\nout[32:33, :] = pl.full([64], pl.FP32, 3.0)\n"
+            "out[33:34, :] = pl.reshape(a[0:8, 0:8], [64])\nlast = pl.tensor.dim(a, -1)\nout[34:35, last - 4:] = a[0:1, :4]\n"
+            "t = pl.load(a, [60, 0], [8, 64], clamp=True)\nfor i in pl.range(n):\n    out[40 + i:41 + i, :] = b[i:i + 1, :]\n"
+            "out[48:56, :] = pl.fillpad(t, pad_value=0)\nout[56:64, :] = pl.fillpad(t, pad_value=-math.inf)"
+        )
+    )
+    expected = np.zeros((64, 64))
+    a = arguments["a"]
+    expected[:32, :8], expected[32], expected[33] = a[:4].reshape(-1, 8), 3, a[:8, :8].reshape(64)
+    expected[34, -4:], expected[40:45], expected[48:52] = a[0, :4], arguments["b"][:5], a[60:]
+    expected[56:60], expected[60:] = a[60:], -np.inf
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_shapes_of_tensors_in_short() -> None:
+    text = (
+        "@entry\ndef main(a: pl.Tensor[[4, 64], pl.FP32], out: pl.Out[pl.Tensor[[2, 2, 64], pl.FP32]]):\n"
+        "    flat = pl.reshape(a, [2, -1, 64])\n    with pl.at(level=pl.Level.CORE_GROUP):\n"
+        "        out[:] = flat + pl.full([2, 2, 64], pl.FP32, 1.0)\n    return out\n"
+    )
+    a, out = np.arange(256.0).reshape(4, 64), np.zeros((2, 2, 64))
+    run(lowered(text), {"a": a, "out": out})
+    np.testing.assert_array_equal(out, a.reshape(2, 2, 64) + 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("out[:] = a", "the slice is [N, 64], but what is assigned is [M, 64]"),
+        ("out[1:] = a[1:]", "the slice is [(N - 1), 64], but what is assigned is [(M - 1), 64]"),
+        ("pl.store(a * 2.0, [0, 0], out, shapes=[16, 64])", "pl.store: shapes is not [M, 64], as what is stored"),
+        ("pl.store(a * 2.0, [0, 0], out, atomic=pl.AtomicType.Add)", "pl.store: atomic takes tiles; load windows"),
+        (
+            "pl.load(a, [0, 64], [16, 64], clamp=True)",
+            "clamp=True leaves nothing: offset 64 is not inside of an axis of",
+        ),
+        ("out[...] = a[..., ...]", "... can stand once"),
+        ("pl.reshape(pl.load(a, [0, 0], [8, 64]), [-1, -1])", "only one size can be -1"),
+        ("pl.reshape(pl.load(a, [0, 0], [8, 64]), [-1, 5])", "512 elements do not divide into 5"),
+        ("pl.store(pl.load(a, [0, 0], [8, 64]), [0, 0], out, shapes=[9, 64])", "size 9 of axis 0 is outside 1..8"),
+    ],
+)
+def test_mistakes_with_lengths(body: str, message: str) -> None:
+    text = (
+        "N, M = pl.dynamic('N'), pl.dynamic('M')\n@entry\ndef main(a: pl.Tensor[[M, 64], pl.FP32], out: pl.InOut[pl.Tensor[[N, 64], pl.FP32]]):\n"
+        f"    with pl.at(level=pl.Level.CORE_GROUP):\n        {body}\n    return out\n"
+    )
+    with pytest.raises(CompileError) as caught:
+        lowered(text)
+    assert message in str(caught.value)
+
+
 def test_whole_tensors_of_run_time_sizes() -> None:
     text = (
         "N = pl.dynamic('N')\n@entry\ndef main(a: pl.Tensor[[N, 64], pl.FP32], row: pl.Tensor[[1, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]], wide: pl.Out[pl.Tensor[[N, 128], pl.FP32]], three: pl.Out[pl.Tensor[[3, N, 64], pl.FP32]]):\n"

@@ -121,7 +121,10 @@ class Tensor {
     int64_t skipped = 0;
     for (int axis = 0; axis < rank_; ++axis) {
       const int64_t offset = offsets.begin()[axis], size = sizes.begin()[axis], length = shape_[axis];
-      if (offset < 0 || size < 1 || offset > length || size > length - offset)
+      if (size < 1)
+        throw Error("an empty slice: of axis " + std::to_string(axis) + ", elements " + std::to_string(offset) +
+                    " up to " + std::to_string(offset + size) + " were asked for; a slice needs at least one element");
+      if (offset < 0 || offset > length || size > length - offset)
         throw Error("view outside its tensor: axis " + std::to_string(axis) + " has length " + std::to_string(length) +
                     ", but elements " + std::to_string(offset) + " to " + std::to_string(offset) + "+" +
                     std::to_string(size) + " were asked for");
