@@ -8,6 +8,7 @@ from typing import Any
 
 from pypto.codegen import scalars
 from pypto.codegen.buffers import Buffer, BufferPlan, Copies, is_tile, ordered, plan_buffers
+from pypto.codegen.divisions import may_be_zero
 from pypto.codegen.scalars import Apply, Const, Expr, Leaf, binary
 from pypto.codegen.sidework import Slot, leaves
 from pypto.codegen.tensors import TaskArguments, task_arguments
@@ -17,6 +18,7 @@ from pypto.codegen.tiles import CPP_NAMES, Frame, element_name, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, CoreType, Function, Op, Value
 from pypto.ir.types import BF16, BOOL, INDEX, DType, ScalarType, TensorType
+from pypto.ir.values import defining_op
 
 # What ptoas calls a backend, by one of its chips; the default is A2/A3, also for a name that it does not know.
 DEVICE_SPECS: dict[str, str | None] = {"Ascend910B": None, "Ascend950": "Ascend910_9599"}
@@ -95,7 +97,12 @@ class _Printer:
         return self.values.numbers[value]
 
     def note(self, op: Op) -> None:
-        self.text.note(op, self.function.loc.function if self.function.loc else self.function.name)
+        self.text.note(op, self.place)
+
+    @property
+    def place(self) -> str:
+        """The name of the function as the source has it."""
+        return self.function.loc.function if self.function.loc else self.function.name
 
     def allocate(self, buffer: Buffer, prefix: str) -> Tile:
         type, place = buffer.type, buffer.loc
@@ -111,7 +118,7 @@ class _Printer:
     def operation(self, op: Op, block: Block) -> None:
         windows = self.values.windows
         if op.name.startswith("arith."):
-            self.values.numbers[op.result] = scalars.from_op(op, tuple(self.number(v) for v in op.operands))
+            self.arithmetic(op)
         elif op.name.startswith("tile."):
             self.note(op)
             self.tile_ops.write(op)
@@ -134,6 +141,15 @@ class _Printer:
             )
         elif op.name != "scf.return":
             raise IRError(f"not supported: {op.name} inside a kernel", op.loc)
+
+    def arithmetic(self, op: Op) -> None:
+        operands = tuple(self.number(v) for v in op.operands)
+        number = self.values.numbers[op.result] = scalars.from_op(op, operands)
+        divides = op.name in ("arith.floordiv", "arith.mod") and may_be_zero(operands[1])
+        # The lengths of tensors are positive.
+        divisor = defining_op(op.operands[1]) if divides else None
+        if divides and (divisor is None or divisor.name != "tensor.dim"):
+            self.text.divide(op, number, self.place)
 
     def copies(self, copies: Copies | None, op: Op) -> None:
         if copies is None:
@@ -188,7 +204,9 @@ class _Printer:
         if not direct:  # Count the turns.
             first, last = Const(0, INDEX), turns(start, stop, step)
         bounds = [self.text.index(e, op) for e in (first, last, step if direct else Const(1, INDEX))]
+        checks = self.text.checks()
         construct = side.open("for")
+        construct.before.extend(checks)
         number = construct.number
         variable = Leaf("loop", number, INDEX, number)
         self.values.numbers[body.args[0]] = variable if direct else binary("add", start, binary("mul", variable, step))
@@ -220,7 +238,7 @@ class _Printer:
             return []
         values = [self.text.side.text(self.number(v)) for v in body.ops[-1].operands if not is_tile(v)]
         saved = [f"const auto next{i} = {text};" for i, text in enumerate(values)]
-        return ["{", *saved, *(f"$a{state} = next{i};" for i, state in enumerate(states)), "}"]
+        return ["{", *self.text.checks(), *saved, *(f"$a{state} = next{i};" for i, state in enumerate(states)), "}"]
 
     def branch(self, op: Op) -> None:
         self.refuse_tensors(op)
@@ -233,7 +251,9 @@ class _Printer:
             flag = condition if printed[0] is op.regions[0] else Apply("not", (condition,), BOOL)
             # Never a constant: ptoas would drop the branch, and the plan counts it.
             name = f"%a{self.text.side.slot(flag, 'i1')}"
+            checks = self.text.checks()
             construct = self.text.side.open("if")
+            construct.before.extend(checks)
             self.text.line(f"scf.if {name} {{")
             for index, region in enumerate(printed):
                 if index:

@@ -11,6 +11,7 @@ In the statements ``$aN`` is the kernel function's argument N and ``$lN`` the va
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +109,7 @@ class SideWork:
         slots: the arguments behind the tensors.
         constructs: loops and branches in the order of the text.
         current: the construct that is being printed.
+        used: is told of each expression whose value the text that is printed now uses.
     """
 
     def __init__(self, tensors: int) -> None:
@@ -116,6 +118,7 @@ class SideWork:
         self.constructs: list[Construct] = []
         self.current: Construct | None = None
         self.reads: dict[int, Read] = {}
+        self.used: Callable[[Expr], None] = lambda expr: None
         self._place = 0
         self._known: dict[tuple[Expr, str, str, str], int] = {}
 
@@ -129,6 +132,10 @@ class SideWork:
         Returns:
             Index among all arguments of the kernel's function.
         """
+        self.used(expr)
+        return self._slot(expr, dialect, cpp)
+
+    def _slot(self, expr: Expr, dialect: str, cpp: str | None = None) -> int:
         cpp = cpp or CPP_TYPES[dialect]
         if is_invariant(expr):
             key = (expr, dialect, cpp, "")
@@ -140,7 +147,7 @@ class SideWork:
         key = (expr, dialect, cpp, anchor.name)
         if key not in self._known:
             self._known[key] = index = self._add(Slot(dialect, cpp, "{}"))
-            text = self.text(expr)
+            text = self._text(expr)
             anchor.statements.append(f"$a{index} = {converted(text, expr.dtype, cpp, dialect)};")
         return self._known[key]
 
@@ -157,11 +164,18 @@ class SideWork:
 
     def text(self, expr: Expr) -> str:
         """C++ text of ``expr`` inside the kernel."""
+        self.used(expr)
+        return self._text(expr)
 
+    def condition(self, expr: Expr) -> str:
+        """C++ text of a check, which uses no value."""
+        return self._text(expr)
+
+    def _text(self, expr: Expr) -> str:
         def shortcut(part: Expr) -> str | None:
             if isinstance(part, Const) or not is_invariant(part):
                 return None
-            return f"$a{self.slot(part, _WIDE[scalars.cpp_type(part.dtype)])}"
+            return f"$a{self._slot(part, _WIDE[scalars.cpp_type(part.dtype)])}"
 
         def variable(leaf: Leaf) -> str:
             return f"int64_t{{$l{leaf.index}}}" if leaf.kind == "loop" else f"$a{leaf.index}"

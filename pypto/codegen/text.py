@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pypto.codegen import scalars
+from pypto.codegen.divisions import Divisions
 from pypto.codegen.scalars import Const, Expr, Leaf
 from pypto.codegen.sidework import Read, SideWork, is_invariant, leaves
 from pypto.codegen.tiles import CPP_NAMES, Frame, element_name
@@ -64,7 +65,10 @@ class KernelText:
         self._held = 0
         self._elements: dict[str, str] = {}
         self.templates: list[int] = []
-        self._pending: list[tuple[str, str]] = []
+        # Conditions and messages of the next call, and the note to which a check belongs that is not the call's own.
+        self._pending: list[tuple[str, str] | tuple[str, str, int]] = []
+        self.divisions = Divisions()
+        self.side.used = self._use
 
     def print(self, symbol: str, tensors: Sequence[str], device_spec: str | None) -> str:
         """The whole module.
@@ -298,8 +302,29 @@ class KernelText:
     def note(self, op: Op, function: str) -> None:
         """The following calls belong to this operation."""
         self._op_number = len(self.ops)
+        self._append(op, function)
+
+    def _append(self, op: Op, function: str) -> None:
         place = op.loc or Loc(function, 0, 0)
         self.ops.append({"op": op.name, "function": place.function, "line": place.line, "column": place.column})
+
+    def divide(self, op: Op, quotient: Expr, function: str) -> None:
+        """A division of whole numbers, whose divisor is checked wherever the result is used."""
+        self.divisions.add(quotient, len(self.ops))
+        self._append(op, function)
+
+    def _use(self, expr: Expr) -> None:
+        for condition, note in self.divisions.checks(expr, self.side.current):
+            self._pending.append((self.side.condition(condition), "division by zero", note))
+
+    def checks(self) -> list[str]:
+        """Statements with the checks that stand in front of no call but of a loop or branch, or end a loop's turn."""
+        pending, self._pending = self._pending, []
+        texts = []
+        for condition, message, *note in pending:
+            texts += [f"PYPTO_OP({number});" for number in note]
+            texts.append(f'PYPTO_REQUIRE({condition}, "{message}");')
+        return texts
 
     def require(self, low: Expr | None, value: Expr, high: Expr | None, message: str) -> None:
         """Check ``low <= value <= high`` in front of the next call, as far as it is not known."""

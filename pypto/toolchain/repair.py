@@ -227,8 +227,15 @@ class _Repair:
 
     def announce(self, planned: Mapping[str, Any], indent: str) -> None:
         """Note the operation that follows, and check what it requires."""
+        for condition, message, *note in planned.get("require", ()):
+            # A number among the arguments could not be computed: the error belongs to its own operation.
+            if note:
+                self.emit(f"{indent}PYPTO_OP({note[0]});", own=True)
+                self.emit(f'{indent}PYPTO_REQUIRE({self.filled(condition)}, "{message}");', own=True)
         self.emit(f"{indent}PYPTO_OP({planned['op']});", own=True)
-        for condition, message in planned.get("require", ()):
+        for condition, message, *note in planned.get("require", ()):
+            if note:
+                continue
             self.emit(f'{indent}PYPTO_REQUIRE({self.filled(condition)}, "{message}");', own=True)
 
     def kind(self, number: int) -> str:

@@ -265,6 +265,13 @@ def outside(
             out[:] = tile
         if which == 7:
             out[:] = pl.assemble(tile, tile[0:4, :], [index[0, 1], 0])
+        zero = pl.read(i, [0, 2])
+        quotient = 7 // zero
+        if which == 8:
+            out[0, 0] = pl.cast(quotient, F)
+        if which == 9:
+            for _ in pl.range(7 % zero):
+                out[0, 0] = 1.0
 
 
 @pl.jit.inline

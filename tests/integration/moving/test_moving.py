@@ -241,6 +241,8 @@ def test_numbers_from_memory(checked: RunConfig) -> None:
         (5, "pl.read reads rows 256 to 256 and columns 0 to 0 of a tile of 8 x 32"),
         (6, "pl.write writes rows 0 to 0 and columns 256 to 256 of a tile of 8 x 32"),
         (7, "pl.assemble writes rows 5 to 8"),
+        (8, "operation arith.floordiv"),
+        (9, "operation arith.mod"),
     ],
 )
 def test_an_index_outside_is_an_error_of_the_run(which: int, message: str) -> None:
@@ -252,6 +254,7 @@ def test_an_index_outside_is_an_error_of_the_run(which: int, message: str) -> No
         kernels.outside(numbers(1, 8, 32), index, which, blank(8, 32), config=plain)
     assert message in str(caught.value)
     assert "moving_kernels.py" in str(caught.value)
+    assert ("division by zero" in str(caught.value)) == (which in (8, 9))
 
 
 def test_types(checked: RunConfig) -> None:

@@ -263,6 +263,49 @@ def test_fillings_that_the_dialect_cannot_write_are_put_in_by_the_repair_step() 
     assert [c["statement"] for c in made.repairs["calls"] if "statement" in c] == ["pypto::tiles::fill($p1.0, 7);"]
 
 
+def checks(made: Kernel) -> list[list[object]]:
+    return [check for call in made.repairs["calls"] for check in call.get("require", ()) if len(check) == 3]
+
+
+def test_divisor_is_checked_where_the_quotient_is_used() -> None:
+    index = ScalarType(INDEX)
+
+    def body(b: Builder, p: list[Value]) -> None:
+        x, n, o = p
+        quotient = b.value("arith.floordiv", [b.constant(8), n])
+        unused = b.value("arith.mod", [b.constant(8), n])
+        known = b.value("arith.floordiv", [n, b.constant(2)])
+        some = b.value("arith.cmp", [n, b.constant(0)], pred="gt")
+        b.store(load(b, x), o, [b.value("arith.select", [some, quotient, known]), 0])
+        b.store(load(b, x), o, [quotient, 0])
+        b.store(load(b, x), o, [quotient, 0])
+        assert unused.type == index
+
+    tensor = TensorType(SHAPE, FP32)
+    params = [("x", tensor, Direction.In), ("n", index, Direction.In), ("o", tensor, Direction.Out)]
+    made = kernel(incore("k", body, params))
+    found = checks(made)
+    # Once as far as the choice takes it, once for good.
+    assert [check[1] for check in found] == ["division by zero"] * 2
+    assert [made.ops[check[2]]["op"] for check in found] == ["arith.floordiv"] * 2
+    slots = {f"$a{2 + i}": slot.initial for i, slot in enumerate(made.slots)}
+    assert [slots[str(check[0])] for check in found] == ["((!(a1 > 0)) || (a1 != 0))", "(a1 != 0)"]
+
+
+def test_divisor_of_a_loops_bound_is_checked_in_front_of_it() -> None:
+    def body(b: Builder, p: list[Value]) -> None:
+        x, n, o = p
+        with b.loop(0, b.value("arith.floordiv", [b.constant(8), n])):
+            b.store(load(b, x), o, [0, 0])
+
+    tensor = TensorType(SHAPE, FP32)
+    params = [("x", tensor, Direction.In), ("n", ScalarType(INDEX), Direction.In), ("o", tensor, Direction.Out)]
+    made = kernel(incore("k", body, params))
+    assert checks(made) == []
+    (loop,) = made.repairs["constructs"]
+    assert loop["before"][-1].endswith(', "division by zero");')
+
+
 def floor_to_half(b: Builder, p: list[Value]) -> None:
     b.value("tile.cast", [load(b, p[0])], types=(TileType(SHAPE, FP16, VEC, SHAPE),), mode="floor")
 
