@@ -153,7 +153,7 @@ class Blocked:
         """Whether a tile has one column, so that its rows come in lines."""
         op = self.op
         shapes = [tensor_type(v).shape for v in (*op.operands, *op.results) if is_tensor(v)]
-        return any(shape[-1] == 1 for shape in shapes)
+        return any(len(shape) > 1 and shape[-1] == 1 for shape in shapes)
 
     def reduction(self, builder: Builder, combine: str, along_rows: bool) -> None:
         """A reduction of rows or of columns, by combining what blocks give."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pypto.ir.builder import Builder
 from pypto.ir.nodes import Block, Op, Value
 from pypto.ir.passes import blocking
-from pypto.ir.passes.blocking import BUDGET, LINE, Span, extent, is_tensor, padded
+from pypto.ir.passes.blocking import BUDGET, LINE, Span, extent, is_tensor, padded, up
 from pypto.ir.passes.shapes import Role, is_row_local, role, tensor_type
 from pypto.ir.types import MemorySpace, TileType
 from pypto.ir.values import same_value
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 128
 _COLUMN_ROWS = 16
+
+
+def is_flat(op: Op) -> bool:
+    """Whether an operation is about tensors of one dimension, whose tiles have one row."""
+    leader = op.operands[0] if op.name == "tensor.assign" or not op.results else op.result
+    return tensor_type(leader).rank == 1
 
 
 class RowGroup:
@@ -52,6 +58,8 @@ class RowGroup:
         return [1] if rank == 1 else lengths[:-1]
 
     def same_rows(self, op: Op) -> bool:
+        if is_flat(self.ops[0]) != is_flat(op):
+            return False
         mine, other = self.shape(self.ops[0]), self.shape(op)
         return len(mine) == len(other) and all(same_value(a, b) for a, b in zip(mine, other, strict=True))
 
@@ -82,6 +90,8 @@ class RowGroup:
 
     def unit(self) -> int:
         """Rows of a tile come in multiples of this where that many fit: columns fill whole blocks."""
+        if is_flat(self.ops[0]):
+            return 1
         columns = [v for v, row in self.tensors().values() if not row and self.columns(v) == 1]
         return max([_COLUMN_ROWS, *(32 // tensor_type(v).dtype.nbytes for v in columns)]) if columns else 1
 
@@ -93,7 +103,12 @@ class RowGroup:
         return sum(self.bytes_of(v) for v, row in self.tensors().values() if row)
 
     def bytes_of(self, value: Value) -> int:
-        return padded(self.columns(value), self.line()) * tensor_type(value).dtype.nbytes
+        return self.width(value) * tensor_type(value).dtype.nbytes
+
+    def width(self, value: Value) -> int:
+        """Columns of the tile of a tensor; where tiles have one row, one element has a whole line."""
+        columns = self.columns(value)
+        return up(columns, self.line()) if is_flat(self.ops[0]) else padded(columns, self.line())
 
     def line(self) -> int:
         """Columns come in multiples of this: conversions keep the shape of a tile."""
@@ -185,5 +200,4 @@ class RowGroup:
                 blocking.store(builder, made, op.result, lead, rows, self.span(op.result))
 
     def span(self, value: Value) -> Span:
-        columns = self.columns(value)
-        return Span(0, padded(columns, self.line()), columns)
+        return Span(0, self.width(value), self.columns(value))

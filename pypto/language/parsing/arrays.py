@@ -470,7 +470,7 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
 # Operations that mean the same everywhere, so that they are not looked up here.
 SHARED = frozenset(
     {
-        *("slice", "tensor.dim", "const", "static_assert", "cond", "create_tensor", "neg", "read"),
+        *("slice", "tensor.dim", "const", "static_assert", "cond", "create_tensor", "neg", "read", "write"),
         *("tensor.view", "tensor.expand_clone"),
     }
 )

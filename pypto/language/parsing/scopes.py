@@ -46,8 +46,14 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
         with frame.builder.inside(divided):
             parse()
     except CompileError as error:
+        tile_code = isinstance(error, TileCodeError)
+        if tile_code and any(op.name in ("tensor.apply", "tensor.assign") for op in divided.walk()):
+            raise _with(error, "; put it into a scope of its own, apart from the work on whole tensors") from None
+        if failure is not None and tile_code and failure.line != error.line:
+            apart = f", or put it into a scope of its own, apart from the code for tiles in line {error.line}"
+            raise _with(failure, apart) from None
         if failure is not None:
-            raise (failure if isinstance(error, TileCodeError) else error) from None
+            raise (failure if tile_code else error) from None
         # The passes say what does not fit.
         frame.env = tiled
         with frame.at(node):
@@ -56,6 +62,10 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
     finally:
         frame.whole = False
     frame.builder.block.ops.extend(divided.ops)
+
+
+def _with(error: CompileError, advice: str) -> CompileError:
+    return type(error)(error.message + advice, *error.args[1:])
 
 
 def fits(body: Block, backend_type: str) -> bool:

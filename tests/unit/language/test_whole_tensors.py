@@ -125,6 +125,56 @@ def test_one_dimension() -> None:
     np.testing.assert_array_equal(values["out"], values["a"] * 3)
 
 
+# Bodies, and what they put into `p`; beside each a tensor is divided.
+SMALL = {
+    "one element of a row": ("p[0:1] = v[5:6] * 3.0 + 1.0", lambda x, v: [v[5] * 3 + 1, 0, 0, 0]),
+    "a number": ("p[1] = 5.0", lambda x, v: [0, 5, 0, 0]),
+    "a number by call": ("pl.write(p, [2], 7.0)", lambda x, v: [0, 0, 7, 0]),
+    "elements": (
+        "p[0] = x[0, 0, 0]\nfor i in pl.range(1, n):\n    p[i] = out[0, i, i] * 2.0",
+        lambda x, v: [x[0, 0, 0], *((x[0, i, i] + 1) * 2 for i in (1, 2)), 0],
+    ),
+    "sum of a row": ("p[0:1] = pl.row_sum(v)", lambda x, v: [v.sum(), 0, 0, 0]),
+    "row beside its sum": ("p[:] = (v / pl.row_sum(v))[0:4]", lambda x, v: (v / v.sum())[:4]),
+    "column sum of a row": ("p[:] = pl.col_sum(v)[0:1, 0:4]", lambda x, v: v[:4]),
+    "one element with rows and columns": ("p[1:2] = pl.full([1, 1], pl.FP32, 2.0)", lambda x, v: [0, 2, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_work_beside_divided_work(name: str) -> None:
+    body, wanted = SMALL[name]
+    text = (
+        "@entry\ndef main(x: pl.Tensor[[3, 40, 64], pl.FP32], v: pl.Tensor[[64], pl.FP32], n: int, "
+        "out: pl.Out[pl.Tensor[[3, 40, 64], pl.FP32]], p: pl.Out[pl.Tensor[[4], pl.FP32]]):\n"
+        f"    {SCOPE}        out[:] = x + 1.0\n{textwrap.indent(textwrap.dedent(body), '        ')}\n    return out\n"
+    )
+    random = np.random.default_rng(5)
+    x, v = random.standard_normal((3, 40, 64)), random.uniform(1, 2, 64)
+    values = {"x": x, "v": v, "n": 3, "out": np.zeros((3, 40, 64)), "p": np.zeros(4)}
+    run(lowered(text), values)
+    np.testing.assert_array_equal(values["out"], x + 1)
+    np.testing.assert_allclose(values["p"], wanted(x, v), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("out[:] = c + 1.0\nt = ⟦pl.load(c, [0, 0], [1, 64])⟧\nout = pl.store(t, [0, 0], out)", "a scope of its own"),
+        (
+            "t = pl.load(c, [0, 0], [1, 64])\nout = pl.store(t, [0, 0], out)\nout[:] = ⟦c + 1.0⟧",
+            "a scope of its own, apart from the code for tiles in line ",
+        ),
+    ],
+)
+def test_code_for_tiles_beside_divided_work(body: str, message: str) -> None:
+    marked = unmarked(text_of(body, LARGE, dynamic=True))
+    with pytest.raises(CompileError) as caught:
+        lowered(marked.text)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (marked.line, marked.column)
+
+
 def pl_fp32():  # type: ignore[no-untyped-def]
     import pypto.language as pl
 
