@@ -6,8 +6,9 @@ from pypto.ir.nodes import CoreType
 from pypto.ir.ops.lowering import Form, Instruction
 from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
 from pypto.ir.ops.user_names import ON_BOTH, ON_TILES, user_name
+from pypto.ir.ops.vector import text
 from pypto.ir.types import BF16, FP16, FP32, INT8, INT32, DType, MemorySpace, TileType, Type, Valid
-from pypto.ir.values import same_value
+from pypto.ir.values import length_text, same_value
 
 # Element type of both operands -> element type of the result.
 PRODUCTS: dict[DType, DType] = {FP32: FP32, FP16: FP32, BF16: FP32, INT8: INT32}
@@ -30,7 +31,8 @@ def _product(call: Call, left: TileType, right: TileType) -> TileType:
         )
     if not same_value(valid_inner, valid_inner_right):
         raise call.error(
-            "the valid columns of the left tile and the valid rows of the right one are not known to be equal; "
+            "the valid columns of the left tile and the valid rows of the right one are not known to be equal: "
+            f"{length_text(valid_inner)} and {length_text(valid_inner_right)}; "
             "load both with clamp=True or with one valid length"
         )
     return TileType((rows, cols), PRODUCTS[left.dtype], MemorySpace.Acc, (valid_rows, valid_cols))
@@ -49,7 +51,10 @@ def _matmul_acc(call: Call) -> tuple[Type, ...]:
             f"but the product is [{product.shape[0]}, {product.shape[1]}] of {product.dtype}"
         )
     if not all(same_value(a, p) for a, p in zip(acc.valid, product.valid, strict=True)):
-        raise call.error("the valid sizes of the accumulator and of the product are not known to be equal")
+        raise call.error(
+            f"the valid sizes of the accumulator and of the product are not known to be equal: {text(acc.valid)} and "
+            f"{text(product.valid)}; start the accumulator with pl.matmul of tiles of the same valid sizes"
+        )
     return (product,)
 
 

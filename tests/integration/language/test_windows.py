@@ -23,7 +23,8 @@ def whole_windows(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64],
 def clamped_windows(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
     for row in pl.range(0, x.shape[0], 16):
         with pl.at(level=pl.Level.CORE_GROUP):
-            pl.store(pl.load(x, [row, 0], [16, 64], clamp=True), [row, 0], out)
+            # As far as the tile holds data, and that is what the tensor has there.
+            pl.store(pl.load(x, [row, 0], [16, 64], clamp=True), [row, 0], out, shapes=[16, 64])
     return out
 
 

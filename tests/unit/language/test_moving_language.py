@@ -200,6 +200,14 @@ def test_shapes_of_tensors_in_short() -> None:
             "clamp=True leaves nothing: offset 64 is not inside of an axis of",
         ),
         ("out[...] = a[..., ...]", "... can stand once"),
+        (
+            "pl.matmul(pl.load(a, [0, 0], [8, 64]), pl.load(out, [0, 0], [64, 64], clamp=True))",
+            "not known to be equal: 64 and min(N, 64); load both with clamp=True or",
+        ),
+        (
+            "acc = pl.create_tile([8, 64], pl.FP32, pl.MemorySpace.Acc)\n        tail = pl.load(a, [0, 0], [8, 64], clamp=True)\n        pl.matmul_acc(acc, tail, pl.load(out, [0, 0], [64, 64], valid_shape=[64, 64]))",
+            "are not known to be equal: [8, 64] and [min(M, 8), 64]; start the accumulator",
+        ),
         ("pl.reshape(pl.load(a, [0, 0], [8, 64]), [-1, -1])", "only one size can be -1"),
         ("pl.reshape(pl.load(a, [0, 0], [8, 64]), [-1, 5])", "512 elements do not divide into 5"),
         ("pl.store(pl.load(a, [0, 0], [8, 64]), [0, 0], out, shapes=[9, 64])", "size 9 of axis 0 is outside 1..8"),
