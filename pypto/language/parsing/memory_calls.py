@@ -276,7 +276,7 @@ def _slice(frame: Frame, bound: Bound) -> Model:
     tensor = tensor_argument(frame, bound, "input")
     rank = tensor.type.rank if isinstance(tensor.type, TensorType) else 0
     offsets = offsets_argument(frame, bound, "offset", rank, tensor.name)
-    narrowed = any(bound[name] not in (None, False) for name in ("valid_shape", "clamp", "pad_value"))
+    narrowed = bound["clamp"] or any(bound[name] is not None for name in ("valid_shape", "pad_value"))
     if narrowed and frame.on_core:
         frame.check_reads(tensor, bound.node)
         # The window can be larger than a tile.

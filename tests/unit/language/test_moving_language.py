@@ -166,6 +166,7 @@ def test_shapes_in_short() -> None:
             "out[0:32, 0:8] = pl.reshape(a[0:4, :], [-1, 8])\nout[32:33, :] = pl.full([64], pl.FP32, 3.0)\n"
             "out[33:34, :] = pl.reshape(a[0:8, 0:8], [64])\nlast = pl.tensor.dim(a, -1)\nout[34:35, last - 4:] = a[0:1, :4]\n"
             "t = pl.load(a, [60, 0], [8, 64], clamp=True)\nfor i in pl.range(n):\n    out[40 + i:41 + i, :] = b[i:i + 1, :]\n"
+            "out[47:48, :] = pl.slice(a, [1, 64], [0, 0], valid_shape=[1, 2], pad_value=0)\nout[46:47, :] = pl.slice(a, [1, 64], [0, 0], pad_value=0)\n"
             "out[48:56, :] = pl.fillpad(t, pad_value=0)\nout[56:64, :] = pl.fillpad(t, pad_value=-math.inf)"
         )
     )
@@ -173,6 +174,7 @@ def test_shapes_in_short() -> None:
     a = arguments["a"]
     expected[:32, :8], expected[32], expected[33] = a[:4].reshape(-1, 8), 3, a[:8, :8].reshape(64)
     expected[34, -4:], expected[40:45], expected[48:52] = a[0, :4], arguments["b"][:5], a[60:]
+    expected[47, :2], expected[46] = a[0, :2], a[0]
     expected[56:60], expected[60:] = a[60:], -np.inf
     np.testing.assert_array_equal(out, expected)
 
@@ -181,11 +183,12 @@ def test_shapes_of_tensors_in_short() -> None:
     text = (
         "@entry\ndef main(a: pl.Tensor[[4, 64], pl.FP32], out: pl.Out[pl.Tensor[[2, 2, 64], pl.FP32]]):\n"
         "    flat = pl.reshape(a, [2, -1, 64])\n    with pl.at(level=pl.Level.CORE_GROUP):\n"
-        "        out[:] = flat + pl.full([2, 2, 64], pl.FP32, 1.0)\n    return out\n"
+        "        out[:] = flat + pl.full([2, 2, 64], pl.FP32, 1.0) + pl.slice(flat, [2, 2, 64], [0, 0, 0], pad_value=0)\n"
+        "    return out\n"
     )
     a, out = np.arange(256.0).reshape(4, 64), np.zeros((2, 2, 64))
     run(lowered(text), {"a": a, "out": out})
-    np.testing.assert_array_equal(out, a.reshape(2, 2, 64) + 1)
+    np.testing.assert_array_equal(out, a.reshape(2, 2, 64) * 2 + 1)
 
 
 @pytest.mark.parametrize(
