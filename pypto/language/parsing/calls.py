@@ -31,6 +31,7 @@ from pypto.language.parsing.elementwise import (
     compared,
     filled,
     fold,
+    magnitude,
     negate,
     scalar_operand,
 )
@@ -188,6 +189,14 @@ def _neg(frame: Frame, bound: Bound) -> Model:
     return negate(frame, bound["input"], bound.node)
 
 
+def _abs(frame: Frame, bound: Bound) -> Model:
+    model = bound["input"]
+    if is_number(model) or is_scalar(model) or isinstance(model, DynDim):
+        return magnitude(frame, model, bound.node)
+    frame.need_core(bound.label, bound.node)
+    return _tile_operation(frame, "abs", bound)
+
+
 def _cast(frame: Frame, bound: Bound) -> Model:
     model, dtype = bound["input"], dtype_argument(frame, bound, "target_type")
     mode = bound["mode"]
@@ -250,6 +259,7 @@ _HANDLERS: dict[str, Handler] = {
     "min": _extreme("min"),
     "max": _extreme("max"),
     "neg": _neg,
+    "abs": _abs,
     "cast": _cast,
     "const": _const,
     "read": elements.read_call,

@@ -51,27 +51,24 @@ _BITS = {"and_": "bitand", "or_": "bitor", "xor": "bitxor", "shl": "shl", "shr":
 
 
 def _scalars(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) -> Model:
-    if is_scalar(left) and is_scalar(right):
-        dtype = frame.common_dtype(left.type.dtype, right.type.dtype)
-    else:
-        dtype = (left if is_scalar(left) else right).type.dtype
+    dtype = frame.mixed_dtype(left, right)
     symbol = SYMBOLS.get(sign, f"pl.{sign}")
-    if dtype is None or any(isinstance(m, float) and not dtype.is_float for m in (left, right)):
+    if any(is_scalar(m) and m.type.dtype == BOOL for m in (left, right)):
+        raise frame.error(f"{symbol} does not take conditions; use and, or, not, or `1 if condition else 0`", node)
+    if dtype is None:
         names = " and ".join(m.type.dtype.name if is_scalar(m) else str(m) for m in (left, right))
         raise frame.error(f"{symbol} does not mix {names}; convert one of them with pl.cast", node)
-    if dtype == BOOL:
-        raise frame.error(f"{symbol} does not take conditions; use and, or, not", node)
     if sign == "div" and dtype.is_integer:
         raise frame.error("/ of whole numbers is not supported at run time; use //", node)
     if sign == "pow":
-        return _scalar_power(frame, left, right, node)
+        return _scalar_power(frame, frame.operand(left, dtype, node) if is_scalar(left) else left, right, node)
     if sign in ("floordiv", "mod", *_BITS):
         if not dtype.is_integer:
             raise frame.error(f"{symbol} takes whole numbers, not {dtype}", node)
         if sign in ("floordiv", "mod") and is_number(right) and right == 0:
             raise frame.error("cannot compute this: division by zero", node)
     sign = _BITS.get(sign, sign)
-    operands = [frame.scalar(m, dtype, node, "an operand") for m in (left, right)]
+    operands = [frame.operand(m, dtype, node) for m in (left, right)]
     return frame.op(f"arith.{sign}", operands, node).result
 
 
@@ -226,6 +223,13 @@ def negate(frame: Frame, model: Model, node: ast.AST) -> Model:
     if is_tile(model) or is_tensor(model):
         return unary(frame, "neg", model, "-", node)
     raise frame.error(f"- does not take {describe(model)}", node)
+
+
+def magnitude(frame: Frame, model: Model, node: ast.AST) -> Model:
+    """The absolute value of a known or run-time number."""
+    if isinstance(model, DynDim):
+        model = frame.dimension(model, node)
+    return abs(model) if is_number(model) else apply_binary(frame, "max", model, negate(frame, model, node), node)
 
 
 def inverted(frame: Frame, model: Model, node: ast.AST) -> Model:

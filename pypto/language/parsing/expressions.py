@@ -182,7 +182,7 @@ def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: a
         return compared(frame, pred, left, right, node)
     if is_scalar(left) or is_scalar(right):
         dtype = scalar_dtype(frame, left, right, node)
-        operands = [frame.scalar(m, dtype, node, "an operand") for m in (left, right)]
+        operands = [frame.operand(m, dtype, node) for m in (left, right)]
         return frame.op("arith.cmp", operands, node, pred=pred).result
     plain = (bool, int, float, str, DType)
     if isinstance(left, plain) and isinstance(right, plain) and (pred in ("eq", "ne") or _ordered(left, right)):
@@ -199,7 +199,7 @@ def _ordered(left: Model, right: Model) -> bool:
 def scalar_dtype(frame: Frame, left: Model, right: Model, node: ast.AST) -> DType:
     """The dtype in which a scalar is combined with another scalar or number."""
     if is_scalar(left) and is_scalar(right):
-        dtype = frame.common_dtype(left.type.dtype, right.type.dtype)
+        dtype = frame.mixed_dtype(left, right)
         if dtype is None:
             raise frame.error(
                 f"{left.type.dtype} and {right.type.dtype} do not mix; convert one of them with pl.cast", node
@@ -208,8 +208,7 @@ def scalar_dtype(frame: Frame, left: Model, right: Model, node: ast.AST) -> DTyp
     scalar, other = (left, right) if is_scalar(left) else (right, left)
     if not is_number(other):
         raise frame.error(f"cannot combine {describe(left)} with {describe(right)}", node)
-    result: DType = scalar.type.dtype
-    return result
+    return frame.mixed_dtype(scalar, other) or scalar.type.dtype
 
 
 def condition_value(frame: Frame, model: Model, node: ast.AST) -> Value:
@@ -276,7 +275,7 @@ def _if_expression(frame: Frame, node: ast.IfExp) -> Model:
     operands = []
     for block, model in zip(blocks, models, strict=True):
         with frame.builder.inside(block):
-            operands.append(frame.scalar(model, dtype, node, "a choice"))
+            operands.append(frame.operand(model, dtype, node, "a choice"))
     if any(_must_wait(frame, block) for block in blocks):
         return _choice(frame, chosen, (blocks[0], blocks[1]), (operands[0], operands[1]), node)
     for block in blocks:

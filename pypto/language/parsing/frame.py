@@ -145,6 +145,26 @@ class Frame:
                 raise self.error(f"{what} must be {dtype}, but is {given}; use pl.cast", node)
         raise self.error(f"{what} must be a scalar of {dtype}, not {describe(model)}", node)
 
+    def operand(self, model: Model, dtype: DType, node: ast.AST, what: str = "an operand") -> Value:
+        """As `scalar`, for arithmetic: beside a floating-point number a whole one becomes one."""
+        if is_scalar(model) and dtype.is_float and model.type.dtype.is_integer:
+            with self.at(node):
+                return self.builder.value("arith.cast", (model,), model.name, (ScalarType(dtype),))
+        return self.scalar(model, dtype, node, what)
+
+    def mixed_dtype(self, left: Model, right: Model) -> DType | None:
+        """The dtype in which arithmetic on a scalar and another scalar or number is done; ``None`` without one.
+
+        Whole numbers beside floating-point ones are converted, as in Python.
+        """
+        if is_scalar(left) and is_scalar(right):
+            a, b = left.type.dtype, right.type.dtype
+            mixed = (a.is_integer and b.is_float) or (a.is_float and b.is_integer)
+            return FP32 if mixed else self.common_dtype(a, b)
+        scalar, number = (left, right) if is_scalar(left) else (right, left)
+        dtype: DType = scalar.type.dtype
+        return FP32 if isinstance(number, float) and dtype.is_integer else dtype
+
     def zero(self, dtype: DType, node: ast.AST) -> Value:
         """Zero as an element of a dtype."""
         number = False if dtype == BOOL else 0.0 if dtype.is_float else 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pypto.ir.types import DynDim
-from pypto.language.parsing.elementwise import apply_binary
+from pypto.language.parsing.elementwise import apply_binary, magnitude
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, is_number, is_scalar
 from pypto.language.source import MathFunction
@@ -59,6 +59,8 @@ def _builtin(frame: Frame, name: str, node: ast.Call, evaluate: Callable[[Frame,
         except (ArithmeticError, TypeError, ValueError) as error:
             raise frame.error(f"{name}(...) cannot be computed: {error}", node) from None
     numbers = all(is_number(arg) or is_scalar(arg) or isinstance(arg, DynDim) for arg in args)
+    if name == "abs" and len(args) == 1 and numbers:
+        return magnitude(frame, args[0], node)
     if name in ("min", "max") and len(args) > 1 and numbers:
         result = args[0]
         for arg in args[1:]:

@@ -90,6 +90,10 @@ class Language:
     def create_tensor(shape: Any, dtype: Any) -> Array:
         return Array(np.full(shape, np.nan))
 
+    @staticmethod
+    def abs(value: Any) -> Any:
+        return Array(np.abs(value.values)) if isinstance(value, Array) else abs(value)
+
     min = staticmethod(min)
     max = staticmethod(max)
 

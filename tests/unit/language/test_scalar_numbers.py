@@ -49,3 +49,21 @@ def test_kernel_rounds_by_the_mode(where: object, mode: str) -> None:
         "out[:] = pl.full([64, 64], pl.FP32, pl.cast(i + j * 1000, pl.FP32))"
     )
     agree(where(body))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "n * 1.5 + x",
+        "x - n",
+        "n / 2.0",
+        "n ** 2.0 * x",
+        "pl.max(n, x) + min(x, n, 0.125)",
+        "1.0 if n > 4.5 else x",
+        "n if x > 0.1 else 0.5",
+        "2.0 if n == x * 20 else n * a.shape[0]",
+        "pl.abs(x - 1) + abs(-n) * 2",
+    ],
+)
+def test_whole_number_beside_a_floating_point_one_becomes_one(expression: str) -> None:
+    agree(in_incore(f"r = {expression}\nout[:] = pl.full([64, 64], pl.FP32, r)"))
