@@ -204,6 +204,8 @@ class _Printer:
         if not direct:  # Count the turns.
             first, last = Const(0, INDEX), turns(start, stop, step)
         bounds = [self.text.index(e, op) for e in (first, last, step if direct else Const(1, INDEX))]
+        if not isinstance(step, Const):
+            self.text.must(op, Apply("ne", (step, Const(0, INDEX)), BOOL), "a range has the step 0", self.place)
         checks = self.text.checks()
         construct = side.open("for")
         construct.before.extend(checks)

@@ -313,6 +313,11 @@ class KernelText:
         self.divisions.add(quotient, len(self.ops))
         self._append(op, function)
 
+    def must(self, op: Op, condition: Expr, message: str, function: str) -> None:
+        """Check a condition in front of the next call, loop or branch; ``op`` is to blame."""
+        self._pending.append((self.side.condition(condition), message, len(self.ops)))
+        self._append(op, function)
+
     def _use(self, expr: Expr) -> None:
         for condition, note in self.divisions.checks(expr, self.side.current):
             self._pending.append((self.side.condition(condition), "division by zero", note))

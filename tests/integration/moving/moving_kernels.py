@@ -272,6 +272,9 @@ def outside(
         if which == 9:
             for _ in pl.range(7 % zero):
                 out[0, 0] = 1.0
+        if which == 10:
+            for _ in pl.range(0, 4, zero):
+                out[0, 0] = 1.0
 
 
 @pl.jit.inline

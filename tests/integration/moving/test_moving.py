@@ -243,6 +243,7 @@ def test_numbers_from_memory(checked: RunConfig) -> None:
         (7, "pl.assemble writes rows 5 to 8"),
         (8, "operation arith.floordiv"),
         (9, "operation arith.mod"),
+        (10, "a range has the step 0"),
     ],
 )
 def test_an_index_outside_is_an_error_of_the_run(which: int, message: str) -> None:
