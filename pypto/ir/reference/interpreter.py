@@ -146,7 +146,7 @@ class _Run:
                 return float(operands[0])
             if isinstance(operands[0], (float, np.floating)):
                 return rounded_to(float(operands[0]), type.dtype, op.attrs.get("mode", "trunc"))
-            return int(operands[0])
+            return int(wrapped(int(operands[0]), type.dtype))
         if name == "cmp":
             return getattr(operator, op.attrs["pred"])(*operands)
         if name not in _SCALARS:

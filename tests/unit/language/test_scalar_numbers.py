@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_texts import in_incore, in_scope
-from meaning import agree
+from kernel_texts import in_incore, in_scope, lowered
+from meaning import agree, arguments
 
+from pypto.ir.reference.interpreter import run
 from pypto.ir.reference.tiles import converted
 from pypto.ir.rounding import CAST_MODES, rounded_to
 from pypto.ir.types import INT8, INT32, UINT8
@@ -49,6 +50,19 @@ def test_kernel_rounds_by_the_mode(where: object, mode: str) -> None:
         "out[:] = pl.full([64, 64], pl.FP32, pl.cast(i + j * 1000, pl.FP32))"
     )
     agree(where(body))  # type: ignore[operator]
+
+
+def test_conversions_to_fewer_bits_keep_the_low_ones_of_scalars_and_tiles() -> None:
+    text = (
+        "t = pl.cast(pl.cast(a * 8.0, pl.INT32) * 100, pl.INT8)\n"
+        "i = pl.cast(n * 60, pl.INT8)\n"
+        "out[:] = pl.cast(t, pl.FP32) * pl.cast(i, pl.FP32)"
+    )
+    given, out = arguments(5), np.zeros((64, 64))
+    run(lowered(in_incore(text)), {**given, "out": out})
+    wide = np.asarray(given["a"]) * 800
+    # 300 has the low bits of 44.
+    np.testing.assert_array_equal(out, wide.astype(np.int32).astype(np.int8) * 44.0)
 
 
 @pytest.mark.parametrize(
