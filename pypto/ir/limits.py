@@ -7,8 +7,8 @@ from pypto.ir.types import MemorySpace, TileLayout, TileType
 
 _KIB = 1024
 
-# Most blocks of one launch: as many tasks as a run may submit at once.
-MOST_BLOCKS = 1 << 20
+# Most blocks of one launch; each is a task, and tasks that touch one tensor are compared with each other.
+MOST_BLOCKS = 1 << 16
 
 # Bytes of each on-chip memory.
 CAPACITY: dict[str, dict[MemorySpace, int]] = {

@@ -186,7 +186,7 @@ with pl.at(level=pl.Level.CORE_GROUP):
         ("with ⟪, optimizations=⟦[1]⟧):\n    pass", "optimizations must be a list of pl.split"),
         ("with ⟪, allow_early_resolve=⟦1⟧):\n    pass", "must be True or False"),
         ("with ⟪) as s:\n    out[:] = a + b\nx = ⟦s + 1⟧\nreturn out", "tasks"),
-        ("with pl.spmd(⟦0⟧):\n    pass", "core_num must be 1 to 1048576, got 0"),
+        ("with pl.spmd(⟦0⟧):\n    pass", "core_num must be 1 to 65536, got 0"),
         ("with ⟦pl.spmd(n)⟧:\n    out[:] = a + 1.0", "every block does the same work to the same memory"),
         ("with pl.spmd(2, predicate=(⟦n > 0⟧)):\n    pass", "predicate must be `tensor[i, j] > 0`"),
         ("with pl.spmd(2, predicate=⟦a[0, 0] > 0⟧):\n    pass", "predicate must be `tensor[i, j] > 0`"),
@@ -254,5 +254,5 @@ def test_blocks_of_a_launch_are_counted_at_run_time() -> None:
     body = "for i in pl.spmd(n):\n    out[i:i + 1, :] = a[i:i + 1, :]"
     check = [line for line in orchestration(body) if "core_num" in line]
     assert len(check) == 1
-    assert re.fullmatch(r'o.require\((\w+) >= 1 && \1 <= 1048576, "core_num must be 1 to 1048576"\);', check[0])
+    assert re.fullmatch(r'o.require\((\w+) >= 1 && \1 <= 65536, "core_num must be 1 to 65536"\);', check[0])
     assert not [line for line in orchestration(body.replace("(n)", "(4)")) if "core_num" in line]
