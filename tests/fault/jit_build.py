@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jit_stand_ins
+import pytest
 from injection import Point, Scenario, _assert_locks_free
 from jit_stand_ins import in_child
 from tracing import Outcome, fast_folder, mark
@@ -37,7 +39,10 @@ class JitBuild(Scenario):
         # Once here, so that no traced child is the first to import a module or to digest this package.
         folder = fast_folder()
         self.prepare(folder)
-        self._warm(folder)
+        here = os.getcwd()
+        with pytest.MonkeyPatch.context() as patch:
+            self._warm(folder, patch=patch.setattr)
+        os.chdir(here)
         flow._objects.clear()
 
     def prepare(self, folder: Path) -> None:
@@ -51,9 +56,11 @@ class JitBuild(Scenario):
         mark("build")
         return self._warm(folder)
 
-    def _warm(self, folder: Path, *, compile_only: bool = False) -> dict[str, Any]:
-        jit_stand_ins.stand_in(jit_stand_ins.Builds(), setattr)
-        pypto.toolchain.selection.current = lambda: self.tools
+    def _warm(
+        self, folder: Path, *, compile_only: bool = False, patch: Callable[[Any, str, Any], None] = setattr
+    ) -> dict[str, Any]:
+        jit_stand_ins.stand_in(jit_stand_ins.Builds(), patch)
+        patch(pypto.toolchain.selection, "current", lambda: self.tools)
         os.chdir(folder / "work")
         config = RunConfig(cache_config=CacheConfig(enabled=True, root=folder / "root"))
         before = pypto.cache_stats()
