@@ -161,8 +161,8 @@ class DynDim:
 
     def _no_arithmetic(self, *_: object) -> NoReturn:
         raise TypeError(
-            f"there is no arithmetic with the dimension {self.name} of an annotation: a dimension is a number or a name; "
-            "name each length with a pl.dynamic(...) of its own"
+            f"there is no arithmetic with the dimension {self.name} of an annotation: a dimension is a number or a "
+            "name; name each length with a pl.dynamic(...) of its own"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
