@@ -31,7 +31,7 @@ from pypto.runtime import RunConfig
 from pypto.toolchain import ToolchainDescriptor, ToolFile, ToolSet
 from pypto.toolchain.descriptor import ALL_ROOTS
 
-KERNEL = '''
+KERNEL = """
 import pypto.language as pl
 
 FACTOR = 2.0
@@ -48,7 +48,7 @@ def scale(x: pl.Tensor[[N, 64], pl.FP32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32
 def scaled(x: pl.Tensor[[N, 64], pl.FP32], count: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor[[N, 64], pl.FP32]]):
     scale(x, out)
     return out
-'''
+"""
 
 
 SETTINGS = IdentitySettings("content", True, "first")
@@ -391,8 +391,7 @@ def test_differences_read_well(world: World, parts: IdentityParts) -> None:
     assert lines == [
         "source.functions.scale.text: line 3: 'pl.store(pl.load(x, [0, 0], [16, WIDTH]) * FACTOR, [0, 0], out)' -> "
         "'pl.store(pl.load(x, [0, 0], [16, WIDTH]) * FACTOR, [16, 0], out)' (source text of a function)",
-        "source.functions.scale.values.FACTOR: float 2.0 -> float 3.0 "
-        "(value of a name from outside the function)",
+        "source.functions.scale.values.FACTOR: float 2.0 -> float 3.0 (value of a name from outside the function)",
     ]
     added = descriptor().record()
     added["sets"]["ptoas"]["facts"]["note"] = "x" * 300

@@ -220,9 +220,7 @@ SETTINGS = {"PYPTO_CACHE_IDENTITY": "content", "PYPTO_CACHE_STRICT": "1", "PYPTO
 def test_every_registered_variable(base: Process, expected: str) -> None:
     """ENV-09, ENV-10: the settings act, each in its own way; in the hermetic world no other variable does."""
     assert {name for name, entry in REGISTRY.items() if "flag" in entry} == set(SETTINGS)
-    values = {
-        name: SETTINGS.get(name) or VALUES.get(name, lambda base: "/rubbish")(base) for name in sorted(REGISTRY)
-    }
+    values = {name: SETTINGS.get(name) or VALUES.get(name, lambda base: "/rubbish")(base) for name in sorted(REGISTRY)}
     made = run_all({name: replace(base, environment={name: value}) for name, value in values.items()})
     assert {name for name, key in made.items() if key != expected} == set(SETTINGS)
     assert len({made[name] for name in SETTINGS}) == len(SETTINGS)
