@@ -28,7 +28,7 @@ void kernel_entry(int64_t* args) {
   switch (a.value<int64_t>(3)) {
     case 0: break;
     case 1: throw std::runtime_error("kernel threw");
-    case 2: PYPTO_REQUIRE(false, "length above 128");
+    case 2: PYPTO_OP(-1); PYPTO_REQUIRE(false, "length above 128");  // of no operation: the task is named
     case 3: throw 5;
     case 10: assert(count < 0 && "tile too large"); break;
     case 11: *reinterpret_cast<volatile float*>(zero) = 1; break;
