@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 from pypto.ir.nodes import CoreType
-from pypto.ir.ops.lowering import Lowering, Template
-from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, Rule, register
+from pypto.ir.ops.lowering import Template
+from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
 from pypto.ir.ops.tile_memory import check_valid
 from pypto.ir.ops.user_names import ON_BOTH, ON_TILES, user_name
+from pypto.ir.ops.vector import tile_operand, vector_op
 from pypto.ir.types import DType, MemorySpace, TileType, Type
 from pypto.ir.values import constant_of, same_value
 
-_VEC = (MemorySpace.Vec,)
 PADS = ("zero", "max", "min")
 """What may fill a tile up; the position is what the template takes."""
 
@@ -96,33 +98,10 @@ def _ci(call: Call) -> tuple[Type, ...]:
     return (wanted,)
 
 
-def _filling(
-    name: str,
-    operands: tuple[Operand, ...],
-    rule: Rule,
-    lowering: Lowering,
-    attrs: tuple[Attr, ...] = (),
-    inplace: int | None = None,
-) -> None:
-    register(
-        OpDef(
-            f"tile.{name}",
-            operands,
-            rule,
-            attrs,
-            core=CoreType.AIV,
-            lowering=lowering,
-            inplace=inplace,
-            result_memory=MemorySpace.Vec,
-        )
-    )
+_filling = functools.partial(vector_op, pointwise=False)
 
 
-def _tile(name: str, dtypes: tuple[DType, ...] = ()) -> Operand:
-    return Operand(name, Kind.TILE, memory=_VEC, dtypes=dtypes)
-
-
-_TILE = _tile("tile")
+_TILE = tile_operand("tile")
 _PAD = Attr("pad", int, choices=tuple(range(len(PADS))))
 _SIZES = ("result.rows", "result.cols")
 _OFFSETS = (Operand("row", Kind.INDEX), Operand("col", Kind.INDEX))
@@ -137,7 +116,7 @@ _filling(
 )
 _filling(
     "assemble",
-    (_tile("target"), _tile("source"), *_OFFSETS),
+    (tile_operand("target"), tile_operand("source"), *_OFFSETS),
     _assemble,
     Template("insert", ("source", "row", "col"), "TINSERT"),
     inplace=0,

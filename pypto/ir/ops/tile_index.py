@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from pypto.ir.nodes import CoreType
-from pypto.ir.ops.lowering import Lowering, Template
-from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, Rule, register
+from pypto.ir.ops.lowering import Template
+from pypto.ir.ops.registry import Attr, Call, Kind, OpDef, Operand, register
 from pypto.ir.ops.tile_memory import check_valid
 from pypto.ir.ops.user_names import ON_BOTH, ON_TILES, user_name
+from pypto.ir.ops.vector import VEC, tile_operand, vector_op
 from pypto.ir.types import (
     BF16,
     FP16,
@@ -23,7 +26,6 @@ from pypto.ir.types import (
 )
 from pypto.ir.values import same_value
 
-_VEC = (MemorySpace.Vec,)
 _POSITIONS = (INT32, UINT32, INT16, UINT16)
 _SORTED = (FP32, FP16, BF16, INT32, INT16)
 
@@ -204,34 +206,11 @@ def _mscatter(call: Call) -> tuple[Type, ...]:
     return ()
 
 
-def _indexing(
-    name: str,
-    operands: tuple[Operand, ...],
-    rule: Rule,
-    lowering: Lowering,
-    attrs: tuple[Attr, ...] = (),
-    inplace: int | None = None,
-) -> None:
-    register(
-        OpDef(
-            f"tile.{name}",
-            operands,
-            rule,
-            attrs,
-            core=CoreType.AIV,
-            lowering=lowering,
-            inplace=inplace,
-            result_memory=MemorySpace.Vec,
-        )
-    )
+_indexing = functools.partial(vector_op, pointwise=False)
 
 
-def _tile(name: str, dtypes: tuple[DType, ...] = ()) -> Operand:
-    return Operand(name, Kind.TILE, memory=_VEC, dtypes=dtypes)
-
-
-_SRC, _DST = _tile("src"), _tile("dst")
-_INDEX = _tile("indices", _POSITIONS)
+_SRC, _DST = tile_operand("src"), tile_operand("dst")
+_INDEX = tile_operand("indices", _POSITIONS)
 _SOURCE_SIZES = ("src.rows", "src.cols")
 _PATTERN = Attr("pattern", int, choices=tuple(range(1, len(PATTERNS) + 1)))
 _AXIS = Attr("axis", int, choices=(0, 1))
@@ -240,28 +219,28 @@ _indexing("gather", (_SRC, _INDEX), _gather, Template("gather", ("src", "indices
 _indexing("gather_along", (_SRC, _INDEX), _gather, Template("gather_along", ("src", "indices", "axis")), (_AXIS,))
 _indexing(
     "gatherb",
-    (_SRC, _tile("offset", _POSITIONS)),
+    (_SRC, tile_operand("offset", _POSITIONS)),
     _gather_blocks,
     Template("gather_blocks", ("src", "offset", *_SOURCE_SIZES), "TGATHERB"),
 )
 _indexing("gather_mask", (_SRC,), _gather_mask, Template("gather_mask", ("src", "pattern"), "TGATHER"), (_PATTERN,))
 _indexing(
     "gather_compare",
-    (_tile("src", (FP32, FP16, BF16, INT32, INT16)), _tile("kvalue")),
+    (tile_operand("src", (FP32, FP16, BF16, INT32, INT16)), tile_operand("kvalue")),
     _gather_compare,
     Template("gather_compare", ("src", "kvalue", "mode", "offset", "src.cols", "result.cols"), "TGATHER"),
     (Attr("mode", int, choices=tuple(range(len(COMPARED)))), Attr("offset", int)),
 )
 _indexing(
     "scatter",
-    (_DST, _SRC, _tile("indexes", _POSITIONS)),
+    (_DST, _SRC, tile_operand("indexes", _POSITIONS)),
     _scatter,
     Template("scatter", ("src", "indexes"), "TSCATTER"),
     inplace=0,
 )
 _indexing(
     "scatter_along",
-    (_DST, _SRC, _tile("indexes", _POSITIONS)),
+    (_DST, _SRC, tile_operand("indexes", _POSITIONS)),
     _scatter_along,
     Template("scatter_along", ("src", "indexes", "axis")),
     (_AXIS,),
@@ -277,27 +256,27 @@ _indexing(
 )
 _indexing(
     "scatter_update",
-    (_tile("input"), _tile("index", _POSITIONS), _SRC),
+    (tile_operand("input"), tile_operand("index", _POSITIONS), _SRC),
     _scatter_rows,
     Template("scatter_rows", ("index", "src", "index.cols")),
     inplace=0,
 )
 _indexing(
     "sort32",
-    (_tile("src", _SORTED), _tile("idx", (INT32, UINT32))),
+    (tile_operand("src", _SORTED), tile_operand("idx", (INT32, UINT32))),
     _sort32,
     Template("sort32", ("src", "idx"), "TSORT32"),
 )
 _indexing(
     "mrgsort_blocks",
-    (_tile("src", _SORTED),),
+    (tile_operand("src", _SORTED),),
     _merge_blocks,
     Template("merge_blocks", ("src", "block_len"), "TMRGSORT"),
     (Attr("block_len", int),),
 )
 _indexing(
     "mrgsort",
-    (Operand("src", Kind.TILE, memory=_VEC, dtypes=_SORTED, variadic=True),),
+    (Operand("src", Kind.TILE, memory=VEC, dtypes=_SORTED, variadic=True),),
     _merge_runs,
     Template("merge_runs", ("exhausted", "src"), "TMRGSORT"),
     (Attr("exhausted", bool),),
@@ -317,7 +296,7 @@ register(
 register(
     OpDef(
         "tile.mscatter",
-        (_SRC, _tile("idx", _POSITIONS), _TENSOR),
+        (_SRC, tile_operand("idx", _POSITIONS), _TENSOR),
         _mscatter,
         (Attr("rows", bool),),
         core=CoreType.AIV,

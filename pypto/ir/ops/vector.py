@@ -62,7 +62,7 @@ def check_lengths(call: Call, a: Valid, b: Valid, what: str) -> None:
         )
 
 
-def tile_operand(name: str, dtypes: tuple[DType, ...]) -> Operand:
+def tile_operand(name: str, dtypes: tuple[DType, ...] = ()) -> Operand:
     """A tile in vector memory."""
     return Operand(name, Kind.TILE, memory=VEC, dtypes=dtypes)
 
@@ -75,6 +75,7 @@ def vector_op(
     attrs: tuple[Attr, ...] = (),
     *,
     pointwise: bool = True,
+    inplace: int | None = None,
 ) -> None:
     """Register ``tile.<name>``, work of the vector core."""
     register(
@@ -86,6 +87,7 @@ def vector_op(
             core=CoreType.AIV,
             lowering=lowering,
             pointwise=pointwise,
+            inplace=inplace,
             result_memory=MemorySpace.Vec,
         )
     )
