@@ -93,5 +93,6 @@ def _missing_module(module: str, missing: str, import_roots: Sequence[Path]) -> 
         return f"there is no module {missing!r} in the import roots ({roots}); --import-root names the folder above it"
     return (
         f"importing {module} needs {missing!r}, which a build does not offer: a kernel's module imports only pypto, "
-        "the standard library and modules of the import roots; move golden functions and tests to other modules"
+        "the standard library and modules of the import roots. A module of kernels goes into the `deps` of "
+        "pypto_kernel (or below an --import-root); golden functions and tests go into modules that no kernel imports"
     )

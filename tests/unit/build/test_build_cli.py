@@ -140,6 +140,7 @@ def test_tensors_without_a_declared_shape(sources: Path, tmp_path: Path) -> None
         ("ops.add", "plain", "ops.add.plain is a function, not a @pl.jit function; those are: add, copy"),
         ("ops-add", "add", "--module is a dotted module name such as kernels.decode, got 'ops-add'"),
         ("ops.greedy", "add", "importing ops.greedy needs 'numpy', which a build does not offer"),
+        ("ops.greedy", "add", "A module of kernels goes into the `deps` of pypto_kernel (or below an --import-root)"),
         ("ops.broken", "add", "module ops.broken cannot be imported: SyntaxError: "),
         (
             "ops.early",
