@@ -31,7 +31,7 @@ def tasks(
     for _ in pl.range(n):
         with pl.at(level=pl.Level.CORE_GROUP, deps=[written, last]) as last:
             t[:] = t[:, :] + 1.0
-    with pl.spmd(4, deps=[last], name_hint="doubled") as copied:
+    with pl.spmd(4, deps=[written, last], name_hint="doubled") as copied:
         i = pl.get_block_idx() * 16
         pl.store(pl.load(t, [i, 0], [16, 64]) * 2.0, [i, 0], u)
     with pl.cluster() as group:
