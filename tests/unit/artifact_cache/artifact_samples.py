@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pypto._identity import ToolchainIdentity
 from pypto._identity.identity import COMPONENT_NAMES
@@ -60,3 +62,14 @@ def snapshot(root: Path) -> dict[str, tuple[int, int, bytes]]:
                 data = os.fsencode(os.readlink(path)) if stat.S_ISLNK(status.st_mode) else b""
             found[str(path.relative_to(root))] = (status.st_mode, status.st_ino, data)
     return found
+
+
+def modes(root: Path) -> dict[str, int]:
+    return {path: stat.S_IMODE(mode) for path, (mode, _, _) in snapshot(root).items()}
+
+
+def fail_with(code: int) -> Callable[..., Any]:
+    def failing(*arguments: Any, **options: Any) -> Any:
+        raise OSError(code, os.strerror(code))
+
+    return failing

@@ -10,11 +10,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from jit_stand_ins import Builds, fake_toolchain, load_kernels, stand_in
+from jit_stand_ins import Builds, cached, fake_toolchain, load_kernels, stand_in
 
 import pypto
 import pypto.toolchain
 from pypto.jit.config import configure_cache
+from pypto.runtime.config import RunConfig
 from pypto.toolchain import Toolchain
 
 
@@ -63,3 +64,9 @@ def counts() -> Callable[[], dict[str, Any]]:
         return {name: now[name] - before[name] for name in names if now[name] != before[name]}
 
     return difference
+
+
+@pytest.fixture
+def enabled(tmp_path: Path) -> RunConfig:
+    """A call's settings with a persistent cache."""
+    return cached(tmp_path / "cache")

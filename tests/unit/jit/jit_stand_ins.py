@@ -22,8 +22,13 @@ from pypto.build.layout import copy_file, generated_files, new_directory, read_c
 from pypto.build.seal import Specialized, seal
 from pypto.ir.nodes import Block, Function, FunctionKind, Program
 from pypto.jit import flow
+from pypto.jit.config import CacheConfig
+from pypto.runtime.config import RunConfig
 from pypto.runtime.kernel_config import RUNTIME_ABI
 from pypto.toolchain import Bindings, Toolchain, ToolchainDescriptor, ToolFile, ToolSet
+
+Counts = Callable[[], dict[str, Any]]
+"""The fixture `counts`."""
 
 KERNELS = """
 import pypto.language as pl
@@ -201,3 +206,28 @@ def _answer(child: int, reader: int) -> Any:
         text = stream.read()
     os.waitpid(child, 0)
     return json.loads(text)
+
+
+def cached(root: Path, **fields: Any) -> RunConfig:
+    """A call's settings with a persistent cache."""
+    return RunConfig(cache_config=CacheConfig(enabled=True, root=root, **fields))
+
+
+def tree(root: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Every file below a folder with mode, time and content; folders with mode and time."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        content = path.read_bytes() if path.is_file() else b""
+        found[str(path.relative_to(root))] = (status.st_mode, status.st_mtime_ns, content)
+    return found
+
+
+def two_tensors(rows: int) -> tuple[Any, Any]:
+    """Sample tensors of ``open_shape``: shape and element type, no data."""
+
+    class Meta:
+        shape = (rows, 64)
+        dtype = "float32"
+
+    return Meta(), Meta()
