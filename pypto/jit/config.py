@@ -35,6 +35,8 @@ class CacheConfig:
                 raise TypeError(f"CacheConfig.{name} is a bool, got {getattr(self, name)!r}")
         if self.root is not None and not isinstance(self.root, (str, os.PathLike)):
             raise TypeError(f"CacheConfig.root is a path or None, got {self.root!r}")
+        if self.root == "":
+            raise ValueError("CacheConfig.root is empty; name a folder ('.' is the working directory), or None")
         if isinstance(self.extra_source_paths, (str, os.PathLike)):
             raise TypeError(
                 f"CacheConfig.extra_source_paths is a tuple of paths, got one path {self.extra_source_paths!r}; "
@@ -101,7 +103,7 @@ def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
         config = _environment_config()
     return CachePolicy(
         enabled=config.enabled,
-        root=_absolute(config.root) if config.root is not None else _default_root(config.enabled),
+        root=_canonical(config.root) if config.root is not None else _default_root(config.enabled),
         readonly=config.readonly,
         extra_source_paths=tuple(_absolute(path) for path in config.extra_source_paths),
         extra_fingerprint=config.extra_fingerprint,
@@ -111,7 +113,7 @@ def capture_policy(per_call: CacheConfig | None = None) -> CachePolicy:
 
 def _default_root(enabled: bool) -> Path:
     try:
-        return Path.home() / ".cache" / "pypto" / "jit"
+        return _canonical(Path.home() / ".cache" / "pypto" / "jit")
     except RuntimeError:
         if not enabled:
             # Nothing is kept there: it is only where private output must not be.
@@ -122,6 +124,12 @@ def _default_root(enabled: bool) -> Path:
         ) from None
 
 
+def _canonical(path: str | os.PathLike[str]) -> Path:
+    """An absolute path without `..`, which only the file system can resolve: the folder before it may be a link."""
+    absolute = _absolute(path)
+    return Path(os.path.realpath(absolute)) if ".." in absolute.parts else absolute
+
+
 def _absolute(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     return _joined("/" if os.path.isabs(text) else os.getcwd(), text)
@@ -129,7 +137,7 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
 
 @functools.lru_cache(maxsize=64)
 def _joined(folder: str, path: str) -> Path:
-    return Path(os.path.normpath(os.path.join(folder, path)))
+    return Path(os.path.join(folder, path))
 
 
 def _environment_config() -> CacheConfig:

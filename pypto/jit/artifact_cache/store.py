@@ -38,6 +38,7 @@ from pypto.jit.artifact_cache.tree import (
 T = TypeVar("T")
 
 _REASON_LIMIT = 1000
+_NAME_LIMIT = 200
 
 _operations = SingleFlight()
 
@@ -125,7 +126,7 @@ class ArtifactStore:
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.readonly = readonly
-        self.private_root = None if private_root is None else Path(os.path.abspath(private_root))
+        self.private_root = None if private_root is None else Path(os.path.realpath(private_root))
         self._check_private_root()
 
     def lookup(self, key: ArtifactKey, spec: ArtifactSpec, *, load: bool = False) -> LookupResult:
@@ -250,7 +251,9 @@ class ArtifactStore:
         else:
             parent = self.root.parent
         os.makedirs(parent, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{self.root.name}.private.", dir=parent))
+        # Names have at most 255 bytes, of which the root's own may take all.
+        name = os.fsdecode(os.fsencode(self.root.name)[:_NAME_LIMIT])
+        return Path(tempfile.mkdtemp(prefix=f".{name}.private.", dir=parent))
 
     def _check_private_root(self) -> None:
         if self.private_root is not None and Path(os.path.realpath(self.private_root)).is_relative_to(self.root):

@@ -47,6 +47,15 @@ def test_private_directory_is_outside_the_root(tmp_path: Path, builder: Builder)
     assert all(stat.S_IMODE(directory.stat().st_mode) == 0o700 for directory in builder.directories)
 
 
+def test_private_directory_of_odd_roots(tmp_path: Path, builder: Builder) -> None:
+    """PUB-41, STO-29: a root whose name is as long as names get, and a private root above a link."""
+    ArtifactStore(tmp_path / ("r" * 255)).get_or_build(KEY, READY, builder)
+    (tmp_path / "elsewhere/deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("elsewhere/deep")
+    ArtifactStore(tmp_path / ("é" * 127), private_root=tmp_path / "link/../x").get_or_build(KEY, READY, builder)
+    assert [directory.parent for directory in builder.directories] == [tmp_path, tmp_path / "elsewhere/x"]
+
+
 @pytest.mark.parametrize("error", [RuntimeError("compile"), OSError(errno.ENOSPC, "x"), KeyboardInterrupt()])
 def test_errors_of_the_builder_reach_the_caller(store: ArtifactStore, error: BaseException, builder: Builder) -> None:
     """STO-12, STO-13, STO-44, STO-55: the very same error, and the next call builds."""

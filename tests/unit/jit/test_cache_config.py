@@ -70,6 +70,23 @@ def test_cfg_67_relative_paths_are_resolved_at_capture(monkeypatch: pytest.Monke
     assert policy.extra_source_paths == (tmp_path / "kernels",)
 
 
+def test_cnt_02_cfg_12_66_a_folder_above_is_that_of_the_link_before_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """CNT-02, CNT-03: what `link/..` is, the file system says; the text alone does not."""
+    (tmp_path / "elsewhere/deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("elsewhere/deep")
+    monkeypatch.chdir(tmp_path)
+    policy = capture_policy(CacheConfig(root="link/../cache", extra_source_paths=("link/../sources",)))
+    assert policy.root == tmp_path / "elsewhere/cache"
+    assert [str(path) for path in policy.extra_source_paths] == [f"{tmp_path}/link/../sources"]
+    monkeypatch.setenv("PYPTO_CACHE_DIR", "link/..")
+    assert capture_policy().root == tmp_path / "elsewhere"
+    monkeypatch.delenv("PYPTO_CACHE_DIR")
+    monkeypatch.setenv("HOME", "home")
+    assert capture_policy().root == tmp_path / "home/.cache/pypto/jit"
+
+
 def test_cfg_28_29_30_levels_win_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYPTO_CACHE", "1")
     monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path / "environment"))
@@ -124,3 +141,8 @@ def test_cfg_65_a_directory_alone_does_not_enable(monkeypatch: pytest.MonkeyPatc
 def test_wrong_types_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         CacheConfig(**arguments)  # type: ignore[arg-type]
+
+
+def test_an_empty_root_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"CacheConfig\.root is empty; name a folder"):
+        CacheConfig(enabled=True, root="")
