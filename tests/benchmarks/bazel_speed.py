@@ -23,7 +23,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -56,12 +56,10 @@ load("@pypto//rules:defs.bzl", "pypto_kernel")
 """
 
 
-def tools_alone(generated: Sequence[Path], scratch: Path) -> tuple[float, float]:
-    """Seconds per kernel of the commands of ptoas and g++: waited with all cores busy, and of the processor.
-
-    What the commands take is measured at their call, so that nothing of pypto's own is in it.
-    """
-    waited: list[float] = []
+@contextlib.contextmanager
+def timed_commands() -> Iterator[list[tuple[float, float]]]:
+    """When every command of a tool began and ended, so that nothing of pypto's own is in it."""
+    spans: list[tuple[float, float]] = []
     plain = PrivateRoot.run
 
     def timed(self: PrivateRoot, *arguments: Any, **named: Any) -> str:
@@ -69,8 +67,33 @@ def tools_alone(generated: Sequence[Path], scratch: Path) -> tuple[float, float]
         try:
             return plain(self, *arguments, **named)
         finally:
-            waited.append(time.perf_counter() - started)
+            spans.append((started, time.perf_counter()))
 
+    PrivateRoot.run = timed  # type: ignore[method-assign]
+    try:
+        yield spans
+    finally:
+        PrivateRoot.run = plain  # type: ignore[method-assign]
+
+
+def one_alone(generated: Sequence[Path], scratch: Path) -> float:
+    """Median seconds in which a command of ptoas or g++ ran for a kernel that has all cores to itself."""
+    found = []
+    for folder in generated:
+        with timed_commands() as spans:
+            assemble(folder, current(), scratch / "assembled", jobs=_CORES)
+            compile_(folder, scratch / "assembled", current(), scratch / "ready", jobs=_CORES)
+        shutil.rmtree(scratch)
+        total, end = 0.0, 0.0
+        for started, ended in sorted(spans):
+            total += max(0.0, ended - max(started, end))
+            end = max(end, ended)
+        found.append(total)
+    return statistics.median(found)
+
+
+def tools_alone(generated: Sequence[Path], scratch: Path) -> tuple[float, float]:
+    """Seconds per kernel of the commands of ptoas and g++: waited with all cores busy, and of the processor."""
     toolchain = current()
 
     def one(item: tuple[int, Path]) -> None:
@@ -79,16 +102,12 @@ def tools_alone(generated: Sequence[Path], scratch: Path) -> tuple[float, float]
         compile_(folder, scratch / f"{number}.assembled", toolchain, scratch / f"{number}.ready", jobs=1)
 
     before = os.times()
-    PrivateRoot.run = timed  # type: ignore[method-assign]
-    try:
-        with ThreadPoolExecutor(_CORES) as pool:
-            list(pool.map(one, enumerate(generated)))
-    finally:
-        PrivateRoot.run = plain  # type: ignore[method-assign]
+    with timed_commands() as spans, ThreadPoolExecutor(_CORES) as pool:
+        list(pool.map(one, enumerate(generated)))
     after = os.times()
     processor = after.children_user + after.children_system - before.children_user - before.children_system
     shutil.rmtree(scratch)
-    return sum(waited) / len(generated) / _CORES, processor / len(generated)
+    return sum(ended - started for started, ended in spans) / len(generated) / _CORES, processor / len(generated)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -149,6 +168,7 @@ def measure(workspace: Workspace, count: int, targets: int) -> dict[str, Any]:
         found[f"one_edit{name}"] = statistics.median(edits)
         (workspace.folder / "kernel_0.py").write_text(kernel(0, next(addends)))
         found["actions_of_one_edit"] = dict(sorted(ran(workspace, *flags, everything).items()))
+    found["one_alone"] = one_alone(kept[:3], scratch)
     found["tools_per_kernel"] = statistics.median(floor for floor, _ in floors)
     found["tools_cpu_per_kernel"] = statistics.median(cpu for _, cpu in floors)
     found["tools_of_all"] = found["tools_per_kernel"] * count
@@ -184,6 +204,7 @@ def table(found: dict[str, Any]) -> str:
         (f"processor time: in workers ({found['cold_workers_cpu_overhead']:+.0%})", found["cold_workers_cpu"]),
         ("nothing to do, warm server", found["no_op"]),
         ("nothing to do, workers", found["no_op_workers"]),
+        ("ptoas and g++ of one kernel, with all cores to itself", found["one_alone"]),
         ("one kernel edited", found["one_edit"]),
         ("one kernel edited, workers", found["one_edit_workers"]),
     ]
