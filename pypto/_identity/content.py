@@ -50,16 +50,16 @@ class _Unavailable(Exception):
     """An input cannot be read completely; the message names it."""
 
 
-def fingerprint_content(roots: Iterable[ContentRoot], *, required: bool = False) -> Fingerprint:
-    """Fingerprint of files and whole directories, in the order given.
+def fingerprint_content(sources: Iterable[ContentRoot | str | os.PathLike[str]]) -> Fingerprint:
+    """Fingerprint of files and whole directories of an installation, in the order given.
 
-    Excluded inside directories: `.git`, `__pycache__`, `.pyc` and `.pyo`. With `required`, an empty list or an empty
-    root directory has no digest: a component's list of inputs must not be empty.
+    Excluded inside directories: `.git`, `__pycache__`, `.pyc` and `.pyo`. An empty list or an empty root directory has
+    no digest: an installation's list of inputs must not be empty.
     """
-    roots = tuple(roots)
-    if required and not roots:
+    roots = _roots(sources)
+    if not roots:
         return Fingerprint(None, "the list of inputs is empty")
-    return _fingerprint(roots, "content", None, required)
+    return _fingerprint(roots, "content", None, True)
 
 
 def fingerprint_extra_sources(sources: Iterable[ContentRoot | str | os.PathLike[str]]) -> Fingerprint:
@@ -67,8 +67,11 @@ def fingerprint_extra_sources(sources: Iterable[ContentRoot | str | os.PathLike[
 
     A file counts whatever it is called; of a directory only the Python sources (`.py`) count. May be empty.
     """
-    roots = tuple(item if isinstance(item, ContentRoot) else ContentRoot(item) for item in sources)
-    return _fingerprint(roots, "extra-sources", _is_python_source, False)
+    return _fingerprint(_roots(sources), "extra-sources", _is_python_source, False)
+
+
+def _roots(sources: Iterable[ContentRoot | str | os.PathLike[str]]) -> tuple[ContentRoot, ...]:
+    return tuple(item if isinstance(item, ContentRoot) else ContentRoot(item) for item in sources)
 
 
 def _is_python_source(name: str) -> bool:

@@ -69,7 +69,7 @@ class ComponentInputs:
         if self.evidence is not None:
             record["evidence"] = self.evidence
         if self.roots:
-            content = fingerprint_content(self.roots, required=True)
+            content = fingerprint_content(self.roots)
             if content.digest is None:
                 return None, content.reason
             record["content"] = content.digest
