@@ -13,7 +13,7 @@ from pypto.jit.artifact_cache.handle import entry_parts
 from pypto.jit.artifact_cache.manifest import MARKER_LIMIT, MARKER_NAME, Manifest
 from pypto.jit.artifact_cache.spec import ArtifactState
 from pypto.jit.artifact_cache.tree import directory_below, read_bounded
-from pypto.jit.cli.errors import CommandError
+from pypto.jit.cli.errors import CommandError, InputError
 
 _STATES = frozenset(state.value for state in ArtifactState)
 
@@ -73,18 +73,30 @@ class Contents:
     locks: tuple[str, ...]
 
 
+def existing_root(root: Path) -> Contents:
+    """As `read_root`, for commands that are about what a root holds.
+
+    Raises:
+        InputError: there is no such directory.
+    """
+    contents = read_root(root)
+    if not root.exists():
+        raise InputError(f"there is no cache {root}: no such directory")
+    return contents
+
+
 def read_root(root: Path) -> Contents:
     """Read the manifests below a root. A root that does not exist is empty.
 
     Raises:
-        CommandError: it is no directory, or cannot be read.
+        CommandError: it is no directory (InputError), or cannot be read.
     """
     entries: list[StoredEntry] = []
     leftovers: list[str] = []
     strange: list[str] = []
     try:
         if root.exists() and not root.is_dir():
-            raise CommandError(f"{root} is not a directory")
+            raise InputError(f"{root} is not a directory")
         for slot in _slots(root, strange):
             for name, is_directory in _children(root / slot):
                 path = f"{slot}/{name}"

@@ -12,7 +12,7 @@ from pypto._identity.explain import explain as differences
 from pypto._identity.records import canonical_json
 from pypto.jit.artifact_cache.key import ArtifactKey
 from pypto.jit.artifact_cache.store import ArtifactStore
-from pypto.jit.cli.entries import read_root
+from pypto.jit.cli.entries import Contents, existing_root, read_root
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.output import counted, print_json
 from pypto.jit.cli.warmup_file import WarmupRequest, load_warmup
@@ -56,7 +56,7 @@ class _Stored:
     def nearest(self, root: Path, wanted: IdentityParts, own: str) -> ArtifactKey | None:
         """The key of a root that shares most with what is wanted, but for the wanted key itself."""
         if root not in self._roots:
-            self._roots[root] = _stored_keys(root)
+            self._roots[root] = _keys_of(read_root(root))
         others = [(key, key_parts(key)) for digest, key in self._roots[root].items() if digest != own]
         closest = nearest(wanted, (parts for _, parts in others))
         return next((key for key, parts in others if parts is closest), None)
@@ -85,7 +85,7 @@ def explain_requests(module: str, config: Path, *, as_json: bool) -> int:
 
 def explain_keys(root: Path, before: str, after: str, *, as_json: bool) -> int:
     """Explain how two stored keys differ; returns the exit status: 1 if they do."""
-    keys = _stored_keys(root)
+    keys = _keys_of(existing_root(root))
     one, other = (_named(keys, prefix, root) for prefix in (before, after))
     found = differences(stored_parts(root, one), stored_parts(root, other))
     if as_json:
@@ -137,8 +137,8 @@ def _look(root: Path, key: ArtifactKey, distributed: bool = False) -> tuple[str,
     return "miss", reasons[-1] if reasons else None
 
 
-def _stored_keys(root: Path) -> dict[str, ArtifactKey]:
-    found = (entry.manifest for entry in read_root(root).entries)
+def _keys_of(contents: Contents) -> dict[str, ArtifactKey]:
+    found = (entry.manifest for entry in contents.entries)
     return {manifest.key.digest: manifest.key for manifest in found if manifest is not None}
 
 

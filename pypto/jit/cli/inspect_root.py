@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pypto.jit.artifact_cache.store import ArtifactStore, LookupStatus
-from pypto.jit.cli.entries import Contents, StoredEntry, read_root
+from pypto.jit.cli.entries import Contents, StoredEntry, existing_root, read_root
 from pypto.jit.cli.output import Progress, age_text, counted, print_json, print_table, size_text
 
 
@@ -21,6 +21,8 @@ def stat(root: Path, *, entries: bool, as_json: bool) -> int:
     total = sum(entry.size for entry in contents.entries)
     entry_count = counted(len(contents.entries), "entry", "entries")
     print(f"{root}: {entry_count} of {counted(_keys(contents.entries), 'key', 'keys')}, {size_text(total)}")
+    if not root.exists():
+        print("there is no such directory yet")
     if contents.entries:
         print()
         rows = []
@@ -45,8 +47,12 @@ def stat(root: Path, *, entries: bool, as_json: bool) -> int:
 
 
 def verify(root: Path, *, as_json: bool) -> int:
-    """Read and hash every byte of a root; returns the exit status: 1 if an entry is invalid."""
-    contents = read_root(root)
+    """Read and hash every byte of a root; returns the exit status: 1 if an entry is invalid.
+
+    Raises:
+        CommandError: there is no such root, or it cannot be read.
+    """
+    contents = existing_root(root)
     store = ArtifactStore(root, readonly=True)
     invalid: list[dict[str, str]] = []
     progress = Progress(len(contents.entries), lines=False)

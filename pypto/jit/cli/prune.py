@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pypto.jit.cli.entries import Contents, StoredEntry, read_root
+from pypto.jit.cli.entries import Contents, StoredEntry, existing_root
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.inspect_root import invalid_entries
 from pypto.jit.cli.output import counted, print_json, size_text
@@ -46,12 +46,12 @@ def prune(root: Path, selection: Selection, *, dry_run: bool, remove_locks: bool
     """Remove what the selection names; returns the exit status.
 
     Raises:
-        CommandError: nothing is selected, a lock is held, or the root cannot be changed.
+        CommandError: there is no such root, nothing is selected, a lock is held, or the root cannot be changed.
     """
     if selection.empty and not remove_locks:
         raise CommandError("name what to remove: --older-than, --max-bytes, --environment, --invalid or --remove-locks")
     with _all_locks(root) as locks:
-        contents = read_root(root)
+        contents = existing_root(root)
         selected = _selected(contents, selection)
         leftovers = contents.leftovers if selection.invalid else ()
         left = [entry for entry in contents.entries if entry not in selected]

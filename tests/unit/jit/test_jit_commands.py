@@ -245,9 +245,22 @@ def test_names_that_the_output_cannot_say(tmp_path: Path, encoding: str, monkeyp
             assert "artifacts/\\udcff.txt" in printed
 
 
-def test_cli_55_a_missing_root_is_empty_and_stays_missing(run: Run, tmp_path: Path) -> None:
-    assert run("stat", "--root", str(tmp_path / "none"))["entries"] == 0
+def test_cli_55_a_missing_root_is_empty_and_stays_missing(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CLI-55: for `stat`; a check, a clean-up or a comparison of nothing is a mistake in the command line."""
+    root = str(tmp_path / "none")
+    assert run("stat", "--root", root)["entries"] == 0
+    assert main(["stat", "--root", root]) == 0
+    assert "there is no such directory yet" in capsys.readouterr().out
+    for command in (["verify"], ["prune", "--invalid"], ["explain", "a" * 64, "b" * 64]):
+        assert main([*command, "--root", root]) == 2
+        assert capsys.readouterr() == ("", f"pypto: error: there is no cache {root}: no such directory\n")
     assert not (tmp_path / "none").exists()
+    (tmp_path / "file").write_text("x")
+    for command in ("stat", "verify"):
+        assert main([command, "--root", str(tmp_path / "file")]) == 2
+        assert "file is not a directory" in capsys.readouterr().err
 
 
 def test_without_root_the_configured_cache_is_looked_at(
