@@ -83,7 +83,8 @@ class Request:
     def forced(self) -> bool:
         """Whether diagnostics or an explicit output directory ask for a compile of its own."""
         config = self.config
-        return config.dump_passes or config.dump_ptoas_passes or config.compile_profiling or config.save_kernels
+        kept = config.save_kernels or config.save_kernels_dir is not None
+        return kept or config.dump_passes or config.dump_ptoas_passes or config.compile_profiling
 
     @cached_property
     def source_digest(self) -> str:

@@ -86,7 +86,7 @@ class RunConfig:
         strategy: which passes compile a kernel.
         memory_planner: who reuses on-chip memory; ``None`` for the default.
         dump_passes, dump_ptoas_passes: keep the program after each pass, and each kernel after each pass of ptoas.
-        save_kernels, save_kernels_dir: keep the generated code and the binaries, and where.
+        save_kernels, save_kernels_dir: keep the generated code and the binaries, and where; either one asks for it.
         codegen_only: generate sources, compile nothing.
         rtol, atol: tolerances for comparing results with a golden function.
         aicpu_thread_num: threads that run tasks; ``None`` for as many as the machine has. Independent tasks always get
@@ -184,8 +184,6 @@ class RunConfig:
         object.__setattr__(self, "runtime", kind)
 
     def _refuse_contradictions(self) -> None:
-        if self.save_kernels_dir is not None and not self.save_kernels:
-            raise ValueError("RunConfig: save_kernels_dir has no effect without save_kernels=True")
         if self.execution_mode is ExecutionMode.DEVICE and self.sim_checks:
             raise ValueError("RunConfig: sim_checks needs execution_mode='sim'")
         for name in ("enable_chip_swimlane", "enable_dep_gen", "enable_scope_stats"):

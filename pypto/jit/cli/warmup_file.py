@@ -133,10 +133,16 @@ def _import(name: str) -> Any:
     # As with `python -m`, modules of the working directory are found.
     if "" not in sys.path:
         sys.path.insert(0, "")
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise WarmupFileError(
+            f"--module is the name of a module as `import` takes it, such as my_kernels; got {name!r}"
+        )
     try:
         return importlib.import_module(name)
     except CompileError as error:
         raise WarmupFileError(f"module {name}: {error}") from None
+    except SystemExit as error:
+        raise WarmupFileError(f"module {name} ended the process when it was imported: SystemExit: {error}") from None
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if not frame.filename.startswith("<frozen ")][1:]

@@ -159,12 +159,18 @@ def test_req_05_06_57_forced_rebuilds(
     }
 
 
-@pytest.mark.parametrize("name", ["dump_passes", "dump_ptoas_passes", "compile_profiling", "save_kernels"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((flag, True) for flag in ("dump_passes", "dump_ptoas_passes", "compile_profiling", "save_kernels")),
+        ("save_kernels_dir", "kept"),
+    ],
+)
 def test_req_56_each_option_whose_point_is_side_output_forces_a_compile(
-    kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, name: str
+    kernels: ModuleType, builds: Any, counts: Counts, enabled: RunConfig, name: str, value: Any
 ) -> None:
     kernels.annotated.compile(config=enabled)
-    made = kernels.annotated.compile(config=dataclasses.replace(enabled, **{name: True}))
+    made = kernels.annotated.compile(config=dataclasses.replace(enabled, **{name: value}))
     assert made.origin is Origin.PRIVATE
     assert counts()["forced_rebuilds"] == 1
     assert counts()["generation_builds"] == 2
