@@ -225,7 +225,7 @@ def test_cli_43_a_missing_file_and_modules_that_cannot_be_imported(
     with pytest.raises(WarmupFileError, match=r"KeyError: 'a' \(.*failing_module.py:2\)"):
         load_warmup("failing_module", file.path)
     (tmp_path / "ending_module.py").write_text("import sys\nsys.exit('no licence')\n")
-    with pytest.raises(WarmupFileError, match="ending_module ended the process when it was imported: .*no licence"):
+    with pytest.raises(WarmupFileError, match=r"ending_module ended the process when it was imported: .*no licence"):
         load_warmup("ending_module", file.path)
     for name in ("", ".kernels", "kernels.py/x", "a..b"):
         with pytest.raises(WarmupFileError, match="--module is the name of a module as `import` takes it"):
