@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pypto.ir.ops.arith import PREDICATES
 from pypto.ir.ops.lowering import ByElement, Form, Instruction
 from pypto.ir.ops.registry import Attr, Call, Kind, Operand
@@ -140,63 +142,47 @@ _native: tuple[DType, ...]
 _SCALAR = Operand("scalar", Kind.SCALAR)
 _LHS_RHS = "lhs, rhs"
 
-# With two tiles. Addition, subtraction and division take grouped inputs, the others split ones.
-for _name, _op, _form, _dtypes, _native, _functor, _doc in (
-    ("add", "tadd", Form.GROUPED, NUMBER, _ADDED, "Add", "``lhs + rhs``"),
-    ("sub", "tsub", Form.GROUPED, NUMBER, _ADDED, "Sub", "``lhs - rhs``"),
-    ("mul", "tmul", Form.SPLIT, NUMBER, _COMMON, "Mul", "``lhs * rhs``"),
-    ("div", "tdiv", Form.GROUPED, REAL, _REAL, "Div", "``lhs / rhs``"),
-    ("maximum", "tmax", Form.SPLIT, NUMBER, _COMMON, "Max", "the larger one"),
-    ("minimum", "tmin", Form.SPLIT, NUMBER, _COMMON, "Min", "the smaller one"),
+
+class _Two(NamedTuple):
+    """An operation on two tiles: `native` element types have the instruction ``t<functor>``, which takes one form."""
+
+    name: str
+    functor: str
+    dtypes: tuple[DType, ...]
+    doc: str
+    native: tuple[DType, ...] = ()
+    form: Form = Form.SPLIT
+    parameters: str = _LHS_RHS
+
+
+_SIDES = "; either side may be a scalar, a column or a row"
+for _two in (
+    _Two("add", "Add", NUMBER, f"``lhs + rhs``{_SIDES}", _ADDED, Form.GROUPED),
+    _Two("sub", "Sub", NUMBER, f"``lhs - rhs``{_SIDES}", _ADDED, Form.GROUPED),
+    _Two("mul", "Mul", NUMBER, f"``lhs * rhs``{_SIDES}", _COMMON),
+    _Two("div", "Div", REAL, f"``lhs / rhs``{_SIDES}", _REAL, Form.GROUPED, "lhs, rhs, high_precision=False"),
+    _Two("maximum", "Max", NUMBER, f"the larger one{_SIDES}", _COMMON),
+    _Two("minimum", "Min", NUMBER, f"the smaller one{_SIDES}", _COMMON),
+    _Two("fmod", "Fmod", NUMBER, "the remainder of ``lhs / rhs``, with the sign of ``lhs``"),
+    _Two("and_", "And", BITS, "bits that both have", (INT32, INT8), Form.GROUPED),
+    _Two("or_", "Or", BITS, "bits that one of them has", (INT32,)),
+    _Two("xor", "Xor", BITS, "bits in which they differ", parameters="lhs, rhs, tmp=None"),
+    _Two("shl", "Shl", WHOLE, "the bits of ``lhs`` moved up by ``rhs``"),
+    _Two("shr", "Shr", WHOLE, "the bits of ``lhs`` moved down by ``rhs``; signed numbers keep their sign"),
 ):
+    _op = f"t{_two.functor.lower()}"
+    _template = own(f"binary<{_two.functor}>", "a", "b", isa=_op.upper())
     vector_op(
-        _name,
-        (tile_operand("a", _dtypes), tile_operand("b", _dtypes)),
+        _two.name,
+        (tile_operand("a", _two.dtypes), tile_operand("b", _two.dtypes)),
         _binary,
-        either(
-            _native,
-            Instruction(_op, ("a", "b"), form=_form),
-            own(f"binary<{_functor}>", "a", "b", isa=_op.upper()),
-        ),
+        either(_two.native, Instruction(_op, ("a", "b"), form=_two.form), _template) if _two.native else _template,
     )
     user_name(
-        _name,
-        "lhs, rhs, high_precision=False" if _name == "div" else _LHS_RHS,
-        f"Element by element: {_doc}; either side may be a scalar, a column or a row.",
-        ops=(f"tile.{_name}", f"tile.{_name}s"),
-    )
-for _name, _dtypes, _native, _form, _functor, _parameters, _doc in (
-    ("fmod", NUMBER, (), Form.SPLIT, "Fmod", _LHS_RHS, "the remainder of ``lhs / rhs``, with the sign of ``lhs``"),
-    ("and_", BITS, (INT32, INT8), Form.GROUPED, "And", _LHS_RHS, "bits that both have"),
-    ("or_", BITS, (INT32,), Form.SPLIT, "Or", _LHS_RHS, "bits that one of them has"),
-    ("xor", BITS, (), Form.GROUPED, "Xor", "lhs, rhs, tmp=None", "bits in which they differ"),
-    ("shl", WHOLE, (), Form.SPLIT, "Shl", _LHS_RHS, "the bits of ``lhs`` moved up by ``rhs``"),
-    (
-        "shr",
-        WHOLE,
-        (),
-        Form.SPLIT,
-        "Shr",
-        _LHS_RHS,
-        "the bits of ``lhs`` moved down by ``rhs``; signed numbers keep their sign",
-    ),
-):
-    _op = f"t{_name.rstrip('_')}"
-    vector_op(
-        _name,
-        (tile_operand("a", _dtypes), tile_operand("b", _dtypes)),
-        _binary,
-        either(
-            _native,
-            Instruction(_op, ("a", "b"), form=_form),
-            own(f"binary<{_functor}>", "a", "b", isa=_op.upper()),
-        ),
-    )
-    user_name(
-        _name,
-        _parameters,
-        f"Element by element: {_doc}.",
-        ops=(f"tile.{_name}", f"tile.{_name.rstrip('_')}s"),
+        _two.name,
+        _two.parameters,
+        f"Element by element: {_two.doc}.",
+        ops=(f"tile.{_two.name}", f"tile.{_two.name.rstrip('_')}s"),
     )
 vector_op(
     "rem",
