@@ -343,8 +343,8 @@ def matmul(lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_tr
 def matmul_acc(acc: Any, lhs: Any, rhs: Any, a_trans: Any = False, b_trans: Any = False, init_cond: Any = None) -> Any:
     """``acc + lhs @ rhs``; where ``init_cond`` holds, ``lhs @ rhs`` and ``acc`` is not read."""
 
-def batch_matmul(lhs: Any, rhs: Any) -> Any:
-    """Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."""
+def batch_matmul(lhs: Any, rhs: Any, out_dtype: Any = None, a_trans: Any = False, b_trans: Any = False) -> Any:
+    """Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions, which are repeated as NumPy does."""
 
 def batch_matmul_acc(acc: Any, lhs: Any, rhs: Any) -> Any:
     """``acc`` plus the matrix products of ``[..., M, K]`` and ``[..., K, N]``."""

@@ -10,9 +10,9 @@ from pypto.ir.types import TensorType, Type
 
 
 def _asked(call: Call) -> tuple[Type, ...]:
-    if len(call.types) != 1 or not isinstance(call.types[0], TensorType):
-        raise call.error("needs one tensor type as its result")
-    return (call.types[0],)
+    if not call.types or not all(isinstance(type, TensorType) for type in call.types):
+        raise call.error("needs tensor types as its results")
+    return tuple(call.types)
 
 
 def _assign(call: Call) -> tuple[Type, ...]:
@@ -37,6 +37,9 @@ register(
             Attr("mask", str, required=False),
             Attr("a_trans", bool, required=False),
             Attr("b_trans", bool, required=False),
+            Attr("axes", tuple, required=False),
+            *(Attr(name, int, required=False) for name in ("axis", "pattern", "compared", "outside", "block_len")),
+            *(Attr(name, bool, required=False) for name in ("rows", "exhausted")),
         ),
         incore=False,
         entry=True,

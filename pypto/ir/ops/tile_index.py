@@ -141,10 +141,10 @@ def _sort32(call: Call) -> tuple[Type, ...]:
     source = call.tile(0)
     _same_shape(call, 0, 1)
     share = 8 // source.dtype.nbytes
-    if not all(same_value(v, s) for v, s in zip(source.valid, source.shape, strict=True)):
-        raise call.error("src must be valid throughout; use pl.fillpad first")
+    if source.valid[1] != source.shape[1]:
+        raise call.error("src must be valid in all its columns; use pl.fillpad first")
     shape = (source.shape[0], source.shape[1] * share)
-    return (TileType(shape, source.dtype, MemorySpace.Vec, shape),)
+    return (TileType(shape, source.dtype, MemorySpace.Vec, (source.valid[0], shape[1])),)
 
 
 def _merge_blocks(call: Call) -> tuple[Type, ...]:
@@ -164,10 +164,10 @@ def _merge_runs(call: Call) -> tuple[Type, ...]:
         _same_dtype(call, 0, index)
         if tile.shape[0] != first.shape[0]:
             raise call.error(f"src{index} has {tile.shape[0]} rows, src0 {first.shape[0]}")
-        if tile.valid != tile.shape:
-            raise call.error(f"src{index} must be valid throughout")
+        if tile.valid[1] != tile.shape[1] or not same_value(tile.valid[0], first.valid[0]):
+            raise call.error(f"src{index} must be valid in all its columns and in as many rows as src0")
     shape = (first.shape[0], sum(tile.shape[1] for tile in tiles))
-    return (TileType(shape, first.dtype, MemorySpace.Vec, shape),)
+    return (TileType(shape, first.dtype, MemorySpace.Vec, (first.valid[0], shape[1])),)
 
 
 def _matrix(call: Call, index: int) -> TensorType:
@@ -191,11 +191,20 @@ def _mgather(call: Call) -> tuple[Type, ...]:
     return (wanted,)
 
 
+def _names_rows(index: TileType, source: TileType) -> bool:
+    """Whether an index has an element for each row of a tile."""
+    if index.shape[0] * index.shape[1] != source.shape[0]:
+        return False
+    if 1 not in index.shape:
+        return index.valid == index.shape
+    return index.valid == index.shape or same_value(index.valid[index.shape[0] == 1], source.valid[0])
+
+
 def _mscatter(call: Call) -> tuple[Type, ...]:
     source, index = call.tile(0), call.tile(1)
     if not call.attrs["rows"]:
         _same_shape(call, 0, 1)
-    elif index.shape[0] * index.shape[1] != source.shape[0] or index.valid != index.shape:
+    elif not _names_rows(index, source):
         raise call.error(f"{source.shape[0]} rows need as many indices, got {list(index.shape)}")
     elif source.shape[1] != call.tensor(2).shape[-1]:
         raise call.error(f"the rows have {source.shape[1]} columns, those of the tensor {call.tensor(2).shape[-1]}")
@@ -226,10 +235,14 @@ _indexing(
 _indexing("gather_mask", (_SRC,), _gather_mask, Template("gather_mask", ("src", "pattern"), "TGATHER"), (_PATTERN,))
 _indexing(
     "gather_compare",
-    (tile_operand("src", (FP32, FP16, BF16, INT32, INT16)), tile_operand("kvalue")),
+    (
+        tile_operand("src", (FP32, FP16, BF16, INT32, INT16)),
+        tile_operand("kvalue"),
+        Operand("offset", Kind.INDEX),
+    ),
     _gather_compare,
-    Template("gather_compare", ("src", "kvalue", "mode", "offset", "src.cols", "result.cols"), "TGATHER"),
-    (Attr("mode", int, choices=tuple(range(len(COMPARED)))), Attr("offset", int)),
+    Template("gather_compare", ("src", "kvalue", "compared", "offset", "src.cols", "result.cols"), "TGATHER"),
+    (Attr("compared", int, choices=tuple(range(len(COMPARED)))),),
 )
 _indexing(
     "scatter",

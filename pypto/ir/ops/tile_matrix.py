@@ -127,8 +127,11 @@ user_name(
 )
 user_name(
     "batch_matmul",
-    "lhs, rhs",
-    ("Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions."),
+    "lhs, rhs, out_dtype=None, a_trans=False, b_trans=False",
+    (
+        "Matrix products of ``[..., M, K]`` and ``[..., K, N]``, one for each index of the leading dimensions, which "
+        "are repeated as NumPy does."
+    ),
     ON_TILES,
     ops=("tile.matmul",),
 )

@@ -10,6 +10,7 @@ from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
 from pypto.ir.passes import blocking
 from pypto.ir.passes.blocking import BUDGET, Span, extent, is_tensor, up
+from pypto.ir.passes.indexed import INDEXED, UPDATES
 from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, PLACES, ROW_REDUCTIONS, Role, role, tensor_type
 from pypto.ir.types import INT32, MemorySpace, ScalarType, TileType
 
@@ -32,7 +33,7 @@ class Blocked:
     def __init__(self, lowering: _Lowering, op: Op) -> None:
         self.lowering = lowering
         self.op = op
-        self.target: Value | None = None
+        self.targets: list[Value] = []
 
     def made(self) -> set[int]:
         """Identities of the tensors that are made."""
@@ -40,14 +41,18 @@ class Blocked:
 
     def joins(self, op: Op) -> bool:
         """Take over the target of an assignment."""
-        if op.name != "tensor.assign" or self.target is not None or not self.op.results:
+        if op.name != "tensor.assign" or self.targets or len(self.op.results) != 1:
             return False
         result, roots = self.op.result, self.lowering.roots
-        if op.operands[0] is not result or self.lowering.users_of(result) != {op}:
+        source, target = op.operands
+        if source is not result or self.lowering.users_of(result) != {op}:
             return False
-        if any(is_tensor(v) and roots(v) & roots(op.operands[1]) for v in self.op.operands):
+        read = self.op.operands
+        if self.op.attrs["tile"] in UPDATES and read[0] is target:
+            read = read[1:]
+        if any(is_tensor(v) and roots(v) & roots(target) for v in read):
             return False
-        self.target = op.operands[1]
+        self.targets = [target]
         return True
 
     def emit(self, builder: Builder) -> None:
@@ -59,11 +64,11 @@ class Blocked:
         op = self.op
         builder.loc = op.loc
         if op.name == "tensor.assign":
-            self.target, name = op.operands[1], "move"
+            self.targets, name = [op.operands[1]], "move"
         else:
             name = op.attrs["tile"]
-            if self.target is None:
-                self.target = blocking.materialize(builder, op.result)
+            if not self.targets:
+                self.targets = blocking.materialize(builder, op)
         if name in ROW_REDUCTIONS:
             self.reduction(builder, ROW_REDUCTIONS[name], along_rows=True)
         elif name in COLUMN_REDUCTIONS:
@@ -74,6 +79,8 @@ class Blocked:
             self.product(builder)
         elif name == "transpose":
             self.transposition(builder)
+        elif name in INDEXED:
+            INDEXED[name](self, builder)
         elif role(name, 0) is Role.BLOCK:
             self.blocks(builder)
         else:
@@ -85,10 +92,14 @@ class Blocked:
         found = [extent(builder, self.lowering.function, tensor, axis) for axis in range(rank)]
         return (found[:-2], found[-2], found[-1]) if rank > 1 else ([], 1, found[-1])
 
-    def out(self) -> Value:
-        if self.target is None:
-            raise TypeError("there is no target yet")
-        return self.target
+    def out(self, position: int = 0) -> Value:
+        """Where a result goes."""
+        return self.targets[position]
+
+    def begin_with(self, builder: Builder, source: Value) -> None:
+        """Let the result have the elements of a tensor, before some of them are changed."""
+        if source is not self.out():
+            Blocked(self.lowering, Op("tensor.assign", [source, self.out()], [], {}, [], self.op.loc)).emit(builder)
 
     def over(
         self,
@@ -222,21 +233,36 @@ class Blocked:
         self.over(builder, lead, down, across, body)
 
     def transposition(self, builder: Builder) -> None:
-        """Rows and columns swapped."""
-        source = self.op.operands[0]
-        lead, rows, cols = self.lengths(builder, source)
+        """Two axes swapped: the tiles have the last axis as their columns, and turn if it is one of the two."""
+        source, (first, second) = self.op.operands[0], self.op.attrs["axes"]
+        rank = tensor_type(source).rank
+        function = self.lowering.function
+        *lengths, cols = (extent(builder, function, source, axis) for axis in range(rank))
+        turns = second == rank - 1
+        down = first if turns or _longer(lengths[first], lengths[second]) else second
+        swapped = {first: second, second: first}
+        here = blocking.Plane(source, down)
+        there = blocking.Plane(self.out(), first if turns else swapped[down])
+        others = here.others()
 
         def body(index: _Lead, row: Span, col: Span) -> None:
-            tile = blocking.load(builder, source, index, row, col)
-            blocking.store(builder, blocking.tile_op(builder, self.op, [tile]), self.out(), index, col, row)
+            at = dict(zip(others, index, strict=True))
+            tile = here.load(builder, function, at, row, col)
+            moved = at if turns else {swapped.get(axis, axis): start for axis, start in at.items()}
+            if turns:
+                there.store(builder, function, blocking.tile_op(builder, self.op, [tile]), moved, col, row)
+            else:
+                there.store(builder, function, tile, moved, row, col)
 
-        self.over(builder, lead, (rows, _TURNED), (cols, _TURNED), body)
+        width = _TURNED if turns else _COLUMNS
+        self.over(builder, [lengths[axis] for axis in others], (lengths[down], _TURNED), (cols, width), body)
 
     def product(self, builder: Builder) -> None:
         """A matrix product, over blocks of the result and along the inner axis inside each."""
         left, right = self.op.operands
         turned = [self.op.attrs.get(name, False) for name in ("a_trans", "b_trans")]
-        lead, rows, inner = self.lengths(builder, left)
+        lead, _, _ = self.lengths(builder, self.op.result)
+        _, rows, inner = self.lengths(builder, left)
         _, inner_right, cols = self.lengths(builder, right)
         if turned[0]:
             rows, inner = inner, rows
@@ -265,6 +291,11 @@ class Blocked:
 
         height, width = _fitted(rows, _PRODUCT_ROWS, unit), _fitted(cols, _PRODUCT_COLUMNS, unit)
         self.over(builder, lead, (rows, height), (cols, width), body)
+
+
+def _longer(a: int | Value, b: int | Value) -> bool:
+    """Whether a length is known to be larger than another one, or not known at all."""
+    return not isinstance(a, int) or (isinstance(b, int) and a > b)
 
 
 def _fitted(length: int | Value, size: int, unit: int) -> int:

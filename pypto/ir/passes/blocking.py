@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pypto.ir.builder import Builder
@@ -87,11 +87,56 @@ def scope(builder: Builder, name: str, body: Callable[[], None]) -> None:
     builder.op("func.scope", attrs={"name": name}, regions=[block])
 
 
+@dataclass(frozen=True)
+class Plane:
+    """Two axes of a tensor, of which the last one goes along the columns of tiles; all others have one index each."""
+
+    tensor: Value
+    down: int
+
+    def others(self) -> list[int]:
+        """The axes that have one index."""
+        rank = tensor_type(self.tensor).rank
+        return [axis for axis in range(rank - 1) if axis != self.down]
+
+    def view(self, builder: Builder, function: Function, at: Mapping[int, int | Value]) -> Value:
+        """The plane as a tensor of two dimensions, for one index of each other axis."""
+        rank = tensor_type(self.tensor).rank
+        if rank == 2:
+            return self.tensor
+        sizes = [1 if axis in at else extent(builder, function, self.tensor, axis) for axis in range(rank)]
+        starts = [at.get(axis, 0) for axis in range(rank)]
+        return builder.view(self.tensor, starts, sizes, self.tensor.name, tuple(sorted(at)))
+
+    def load(
+        self, builder: Builder, function: Function, at: Mapping[int, int | Value], rows: Span, cols: Span
+    ) -> Value:
+        """The tile of a block."""
+        tensor, offsets = self._placed(builder, function, at, rows, cols)
+        return builder.load(tensor, offsets, (rows.size, cols.size), (rows.valid, cols.valid), hint=self.tensor.name)
+
+    def store(
+        self, builder: Builder, function: Function, tile: Value, at: Mapping[int, int | Value], rows: Span, cols: Span
+    ) -> None:
+        """Store the tile of a block."""
+        tensor, offsets = self._placed(builder, function, at, rows, cols)
+        builder.store(tile, tensor, offsets)
+
+    def _placed(
+        self, builder: Builder, function: Function, at: Mapping[int, int | Value], rows: Span, cols: Span
+    ) -> tuple[Value, list[int | Value]]:
+        rank = tensor_type(self.tensor).rank
+        if self.down == rank - 2:
+            return self.tensor, [*(at[axis] for axis in self.others()), rows.start, cols.start][-rank:]
+        return self.view(builder, function, at), [rows.start, cols.start][-rank:]
+
+
 def load(builder: Builder, tensor: Value, lead: Sequence[int | Value], rows: Span, cols: Span) -> Value:
-    """The tile of a block."""
-    offsets = [*lead, rows.start, cols.start]
-    rank = tensor_type(tensor).rank
-    return builder.load(tensor, offsets[-rank:], (rows.size, cols.size), (rows.valid, cols.valid), hint=tensor.name)
+    """The tile of a block; leading axes of length 1, and those that the tensor does not have, are repeated."""
+    shape = tensor_type(tensor).shape
+    offsets = [*lead, rows.start, cols.start][-len(shape) :]
+    offsets[:-2] = [0 if dim == 1 else start for start, dim in zip(offsets[:-2], shape[:-2], strict=True)]
+    return builder.load(tensor, offsets, (rows.size, cols.size), (rows.valid, cols.valid), hint=tensor.name)
 
 
 def store(builder: Builder, tile: Value, tensor: Value, lead: Sequence[int | Value], rows: Span, cols: Span) -> None:
@@ -100,8 +145,12 @@ def store(builder: Builder, tile: Value, tensor: Value, lead: Sequence[int | Val
     builder.store(tile, tensor, offsets[-tensor_type(tensor).rank :])
 
 
-def materialize(builder: Builder, value: Value) -> Value:
-    """Make a result a workspace that stands here; it stays the same value."""
+def materialize(builder: Builder, op: Op) -> list[Value]:
+    """Make the results of an operation workspaces that stand here; they stay the same values."""
+    return [_materialized(builder, result) for result in op.results]
+
+
+def _materialized(builder: Builder, value: Value) -> Value:
     type = tensor_type(value)
     made = builder.op(
         "tensor.create",
@@ -117,7 +166,7 @@ def materialize(builder: Builder, value: Value) -> Value:
 def tile_op(builder: Builder, op: Op, operands: Sequence[Value]) -> Value:
     """The operation on tiles that does for a block what ``op`` does for the tensor."""
     name = op.attrs["tile"]
-    attrs = {k: v for k, v in op.attrs.items() if k != "tile"}
+    attrs = {k: v for k, v in op.attrs.items() if k not in ("tile", "axes")}
     types: tuple[TileType, ...] = ()
     if name == "cast":
         source = operands[0].type

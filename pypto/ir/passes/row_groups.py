@@ -145,9 +145,8 @@ class RowGroup:
         """Append workspaces, loops and scopes."""
         builder.loc = self.ops[0].loc
         inside = set(self.ops)
-        kept = [r for op in self.ops for r in op.results if not self.lowering.users_of(r) <= inside]
-        for value in kept:
-            blocking.materialize(builder, value)
+        made = [op for op in self.ops if op.results and not self.lowering.users_of(op.result) <= inside]
+        kept = [value for op in made for value in blocking.materialize(builder, op)]
         leader = self.ops[0].operands[0] if self.ops[0].name == "tensor.assign" else self.ops[0].result
         rank = tensor_type(leader).rank
         lengths = [extent(builder, self.lowering.function, leader, axis) for axis in range(rank)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pypto.ir.nodes import Block, Op, Program
-from pypto.ir.reference.moving import MOVING, changes_elements
+from pypto.ir.reference.moving import MOVING, WHOLE, changes_elements
 from pypto.ir.reference.tiles import TILES, chosen, compared, converted, wrapped
 from pypto.ir.rounding import limits, rounded_to
 from pypto.ir.types import ScalarType, TensorType, TileType, Valid
@@ -131,7 +131,8 @@ class _Run:
             target[...] = source
             return []
         if op.name == "tensor.apply":
-            return [self.compute(op, op.attrs["tile"], operands)]
+            made = self.compute(op, op.attrs["tile"], operands)
+            return [made] if len(op.results) == 1 else list(made)
         if family == "tensor":
             return [self.tensor(op, name, operands)]
         return self.tile(op, name, operands, values)
@@ -189,6 +190,8 @@ class _Run:
             if isinstance(type, TileType):
                 made = made[tuple(slice(_number(length, values)) for length in type.valid)]
             return [made]
+        if name == "gather_compare":
+            return list(WHOLE[name](op, *operands))
         if not isinstance(type, TileType) or len(op.results) > 1:
             raise _no_reference(op)
         rows, cols = (_number(length, values) for length in type.valid)
@@ -231,6 +234,10 @@ class _Run:
             return compared(op.attrs["pred"], *operands)
         if name in ("sel", "sels"):
             return chosen(op.attrs["mask"], *operands)
+        if name == "transpose" and "axes" in op.attrs:
+            return np.swapaxes(operands[0], *op.attrs["axes"])
+        if op.name == "tensor.apply" and name in WHOLE and not changes_elements(op):
+            return WHOLE[name](op, *operands)
         if name not in TILES:
             raise _no_reference(op)
         made, type = TILES[name](*operands), op.result.type

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pypto.ir.nodes import Op
+from pypto.ir.nodes import Op, Value
 from pypto.ir.ops.tile_filling import pad_number
 from pypto.ir.ops.tile_index import chosen
 from pypto.ir.types import TensorType, TileType
@@ -55,7 +55,7 @@ def _columns(op: Op, count: int) -> Any:
 
 def _scatter_mask(op: Op, target: Any, source: Any) -> Any:
     made = np.zeros_like(target)
-    made[:, _columns(op, target.shape[1])] = source
+    made[..., _columns(op, target.shape[-1])] = source
     return made
 
 
@@ -124,7 +124,7 @@ MOVING: dict[str, Callable[..., Any]] = {
     "tri": _triangle,
     "gather": lambda op, tile, index: tile.ravel()[_inside(_whole(index), tile.size)],
     "gather_along": _along,
-    "gather_mask": lambda op, tile: tile[:, _columns(op, tile.shape[1])],
+    "gather_mask": lambda op, tile: tile[..., _columns(op, tile.shape[-1])],
     "scatter": _scatter,
     "scatter_along": _scatter,
     "scatter_mask": _scatter_mask,
@@ -135,8 +135,66 @@ MOVING: dict[str, Callable[..., Any]] = {
 """By name without its family; the first argument is the operation."""
 
 
+def _along_part(op: Op, source: Any, index: Any) -> Any:
+    """As `_along`, where the index is shorter along the other axes."""
+    axis = op.attrs["axis"]
+    part = source[tuple(slice(None) if a == axis else slice(n) for a, n in enumerate(index.shape))]
+    return _along(op, part, index)
+
+
+def _scattered_part(op: Op, target: Any, source: Any, index: Any) -> Any:
+    made, axis = target.copy(), op.attrs["axis"]
+    part = made[tuple(slice(None) if a == axis else slice(n) for a, n in enumerate(index.shape))]
+    np.put_along_axis(part, _inside(_whole(index), part.shape[axis]), source, axis)
+    return made
+
+
+def _scattered_flat(op: Op, target: Any, source: Any, index: Any) -> Any:
+    made = target.copy()
+    made.reshape(-1)[_inside(_whole(index), made.size).ravel()] = source.ravel()
+    return made
+
+
+def _compared(op: Op, source: Any, key: Any, offset: int) -> Any:
+    """Flat positions in the whole tensor or tile; rows are filled up with zeros."""
+    positions, counts = (np.zeros(_lengths(r, source)) for r in op.results)
+    keys = key.reshape(*source.shape[:-1], 1)
+    holds = source == keys if op.attrs["compared"] == 0 else source > keys
+    type = op.operands[0].type
+    width = type.shape[-1] if isinstance(type, TileType) else source.shape[-1]
+    places = offset + np.arange(source.size // source.shape[-1])[:, None] * width + np.arange(source.shape[-1])
+    places = places.reshape(source.shape)
+    for row in np.ndindex(source.shape[:-1]):
+        found = places[row][holds[row]]
+        positions[row][: len(found)], counts[row] = found, len(found)
+    return positions, counts
+
+
+def _lengths(result: Value, source: Any) -> tuple[int, ...]:
+    assert isinstance(result.type, (TensorType, TileType)) and isinstance(result.type.shape[-1], int)
+    return (*source.shape[:-1], result.type.shape[-1])
+
+
+def _spread(op: Op, source: Any) -> Any:
+    wide = (*source.shape[:-1], source.shape[-1] * chosen(op.attrs["pattern"]))
+    return _scatter_mask(op, np.zeros(wide), source)
+
+
+WHOLE: dict[str, Callable[..., Any]] = {
+    **{name: MOVING[name] for name in ("gather", "gather_mask", "mgather", "scatter_update")},
+    "gather_along": _along_part,
+    "scatter_along": _scattered_part,
+    "scatter_mask": _spread,
+    "mscatter": _scattered_flat,
+    "gather_compare": _compared,
+}
+"""What they do with whole tensors."""
+
+
 def changes_elements(op: Op) -> bool:
     """Whether an operation sees bytes as elements of another type, which these arrays do not have."""
     types = [v.type for v in (*op.operands[:1], *op.results[:1])]
     dtypes = {t.dtype for t in types if isinstance(t, (TileType, TensorType))}
-    return op.name in ("tile.gather_mask", "tile.gatherb") and len(dtypes) > 1
+    return (op.name in ("tile.gather_mask", "tile.gatherb") or op.attrs.get("tile") == "gather_mask") and len(
+        dtypes
+    ) > 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import enum
 import math
 from collections.abc import Sequence
 
 from pypto.ir.nodes import Value
 from pypto.ir.ops.arith import PREDICATES
-from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, DynDim, MemorySpace, ScalarType
+from pypto.ir.ops.tile_index import PATTERNS
+from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, DynDim, MemorySpace, ScalarType, TensorType
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
@@ -68,6 +70,23 @@ def memory_argument(frame: Frame, bound: Bound, name: str) -> MemorySpace:
             bound.place(name),
         )
     return model
+
+
+def need_matrix(frame: Frame, bound: Bound, name: str) -> None:
+    """Leave a tensor whose axes are not those of a tile to the work on whole tensors."""
+    model = bound[name]
+    if isinstance(model, Value) and isinstance(model.type, TensorType) and model.type.rank != 2:
+        raise frame.divisible(f"{bound.label}: {name} is {describe(model)}, with other axes than a tile", bound.node)
+
+
+def axis_argument(frame: Frame, bound: Bound, name: str, rank: int) -> int:
+    """An axis of a tensor of ``rank`` dimensions, from 0 on; below 0 it counts from the end."""
+    axis = frame.known(bound[name], bound.place(name), f"{bound.label}: {name}")
+    if not -rank <= axis < rank:
+        raise frame.error(
+            f"{bound.label}: {name} is {axis}, but the tensor has the axes 0 to {rank - 1}", bound.place(name)
+        )
+    return axis % rank
 
 
 def offsets_argument(frame: Frame, bound: Bound, name: str, rank: int, what: str) -> list[Value]:
@@ -136,3 +155,27 @@ def predicate(frame: Frame, bound: Bound) -> str:
         return PREDICATES[model]
     known = ", ".join(f"{number} ({name})" for number, name in enumerate(PREDICATES))
     raise frame.error(f"{bound.label}: cmp_type must be one of {known}, not {describe(model)}", place)
+
+
+def pattern_argument(frame: Frame, bound: Bound, name: str) -> int:
+    """The number of a mask pattern, from its name, number or `pl.MaskPattern`."""
+    model = bound[name]
+    if isinstance(model, enum.Enum):
+        model = model.value
+    if isinstance(model, str) and model in PATTERNS:
+        return PATTERNS.index(model) + 1
+    if isinstance(model, int) and not isinstance(model, bool) and 1 <= model <= len(PATTERNS):
+        return model
+    raise frame.error(
+        f"{bound.label}: {name} must be one of pl.MaskPattern.{', '.join(PATTERNS)}, not {describe(model)}",
+        bound.place(name),
+    )
+
+
+def choice_argument(frame: Frame, bound: Bound, name: str, choices: tuple[str, ...]) -> int:
+    """One of some strings, by its position among them."""
+    model = bound[name]
+    if not isinstance(model, str) or model not in choices:
+        shown = ", ".join(map(repr, choices))
+        raise frame.error(f"{bound.label}: {name} must be one of {shown}, not {describe(model)}", bound.place(name))
+    return choices.index(model)

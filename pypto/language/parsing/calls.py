@@ -11,7 +11,7 @@ from pypto.ir.ops.registry import Kind, all_definitions, definition
 from pypto.ir.rounding import CAST_MODES, rounded_to
 from pypto.ir.types import BOOL, INT8, UINT8, DynDim, MemorySpace, ScalarType, TileType
 from pypto.language.parsing import (
-    arrays,
+    array_calls,
     block_calls,
     compile_time,
     elements,
@@ -61,8 +61,8 @@ def call_operation(
             given = _written(bound[name])
             raise frame.error(f"{bound.label}: {name}={given} is not supported: {reason}", bound.place(name))
     tensors = any(is_tensor(model) for model in bound.models.values())
-    if frame.whole and (operation.name == "full" or (tensors and operation.name not in arrays.SHARED)):
-        return arrays.call(frame, operation.name, bound)
+    if frame.whole and (operation.name == "full" or (tensors and operation.name not in array_calls.SHARED)):
+        return array_calls.call(frame, operation.name, bound)
     handler = _HANDLERS.get(operation.name)
     if handler is not None:
         return handler(frame, bound)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pypto.ir.nodes import Direction, Value
-from pypto.ir.ops.tile_index import COMPARED, OUTSIDE, PATTERNS, chosen
+from pypto.ir.ops.tile_index import COMPARED, OUTSIDE, chosen
 from pypto.ir.types import INT32, DType, MemorySpace, TensorType, TileType
 from pypto.language.parsing.arguments import (
+    choice_argument,
     dtype_argument,
     flag_argument,
     memory_argument,
+    need_matrix,
     offsets_argument,
+    pattern_argument,
+    scalar_argument,
     shape_argument,
     tensor_argument,
 )
@@ -25,28 +29,6 @@ from pypto.language.parsing.model import Model, describe, is_number, is_scalar, 
 
 def _tile(frame: Frame, bound: Bound, name: str) -> Value:
     return frame.tile(bound[name], bound.place(name), f"{bound.label}: {name}")
-
-
-def _pattern(frame: Frame, bound: Bound, name: str = "mask_pattern") -> int:
-    model = bound[name]
-    if isinstance(model, enum.Enum):
-        model = model.value
-    if isinstance(model, str) and model in PATTERNS:
-        return PATTERNS.index(model) + 1
-    if isinstance(model, int) and not isinstance(model, bool) and 1 <= model <= len(PATTERNS):
-        return model
-    raise frame.error(
-        f"{bound.label}: {name} must be one of pl.MaskPattern.{', '.join(PATTERNS)}, not {describe(model)}",
-        bound.place(name),
-    )
-
-
-def _choice(frame: Frame, bound: Bound, name: str, choices: tuple[str, ...]) -> int:
-    model = bound[name]
-    if not isinstance(model, str) or model not in choices:
-        shown = ", ".join(map(repr, choices))
-        raise frame.error(f"{bound.label}: {name} must be one of {shown}, not {describe(model)}", bound.place(name))
-    return choices.index(model)
 
 
 def _gather(frame: Frame, bound: Bound) -> Model:
@@ -71,7 +53,9 @@ def _output_dtype(frame: Frame, bound: Bound, default: DType) -> DType:
 
 def _gather_mask(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
-    return _masked(frame, bound, _tile(frame, bound, next(iter(bound.models))), _pattern(frame, bound))
+    return _masked(
+        frame, bound, _tile(frame, bound, next(iter(bound.models))), pattern_argument(frame, bound, "mask_pattern")
+    )
 
 
 def _masked(frame: Frame, bound: Bound, source: Value, pattern: int) -> Value:
@@ -98,25 +82,26 @@ def _gather_compare(frame: Frame, bound: Bound) -> Model:
         key = frame.op("tile.full", [value], bound.node, (column,)).result
     else:
         key = _tile(frame, bound, "kvalue")
-    mode = 0 if bound["cmp_mode"] is None else _choice(frame, bound, "cmp_mode", COMPARED)
+    mode = 0 if bound["cmp_mode"] is None else choice_argument(frame, bound, "cmp_mode", COMPARED)
     columns = frame.known(bound["out_cols"], bound.place("out_cols"), f"{bound.label}: out_cols")
-    offset = frame.known(bound["offset"], bound.place("offset"), f"{bound.label}: offset")
+    offset = frame.index(bound["offset"], bound.place("offset"), f"{bound.label}: offset")
     count = INT32 if bound["count_dtype"] is None else dtype_argument(frame, bound, "count_dtype")
     rows, valid = type.shape[0], type.valid[0]
     types = (
         TileType((rows, columns), INT32, MemorySpace.Vec, (valid, columns)),
         TileType((rows, 1), count, MemorySpace.Vec, (valid, 1)),
     )
-    made = frame.op("tile.gather_compare", [source, key], bound.node, types, mode=mode, offset=offset)
+    made = frame.op("tile.gather_compare", [source, key, offset], bound.node, types, compared=mode)
     return tuple(made.results)
 
 
 def _tensor_gather(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.gather``: along an axis, by a mask, or by comparing."""
     frame.need_core(bound.label, bound.node)
+    need_matrix(frame, bound, "input")
     source = _tile(frame, bound, "input")
     if bound["mask_pattern"] is not None:
-        return _masked(frame, bound, source, _pattern(frame, bound))
+        return _masked(frame, bound, source, pattern_argument(frame, bound, "mask_pattern"))
     if bound["kvalue"] is not None:
         return _gather_compare(frame, bound)
     if bound["index"] is None:
@@ -141,14 +126,17 @@ def _scatter(frame: Frame, bound: Bound) -> Model:
 def _scatter_mask(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     operands = [_tile(frame, bound, name) for name in ("dst", "src")]
-    return frame.op("tile.scatter_mask", operands, bound.node, (), pattern=_pattern(frame, bound)).result
+    return frame.op(
+        "tile.scatter_mask", operands, bound.node, (), pattern=pattern_argument(frame, bound, "mask_pattern")
+    ).result
 
 
 def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.scatter``: along an axis, or by a mask."""
     frame.need_core(bound.label, bound.node)
+    need_matrix(frame, bound, "input")
     if bound["mask_pattern"] is not None:
-        pattern, source = _pattern(frame, bound), _tile(frame, bound, "input")
+        pattern, source = pattern_argument(frame, bound, "mask_pattern"), _tile(frame, bound, "input")
         if bound["dst"] is not None:
             target = _tile(frame, bound, "dst")
         else:
@@ -160,7 +148,14 @@ def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
         return frame.op("tile.scatter_mask", [target, source], bound.node, (), pattern=pattern).result
     if bound["index"] is None or bound["src"] is None:
         raise frame.error(f"{bound.label}: needs index and src, or mask_pattern", bound.node)
-    operands = [_tile(frame, bound, name) for name in ("input", "src", "index")]
+    target, index = _tile(frame, bound, "input"), _tile(frame, bound, "index")
+    if is_number(bound["src"]) or is_scalar(bound["src"]):
+        number = scalar_argument(frame, bound, "src", tile_type(target).dtype)
+        like = replace(tile_type(index), dtype=tile_type(target).dtype, memory=MemorySpace.Vec)
+        source = frame.op("tile.full", [number], bound.node, (like,)).result
+    else:
+        source = _tile(frame, bound, "src")
+    operands = [target, source, index]
     return frame.op("tile.scatter_along", operands, bound.node, (), axis=_axis(frame, bound)).result
 
 
@@ -201,6 +196,8 @@ def _gather_row(frame: Frame, bound: Bound) -> Model:
     """Rows of a tensor, loaded and put into a tile at an offset."""
     frame.need_core(bound.label, bound.node)
     name = next(iter(bound.models))
+    if is_tensor(bound[name]):
+        raise frame.divisible(f"{bound.label}: {name} is a tensor, in code for tiles", bound.place(name))
     if not is_tile(bound[name]):
         raise frame.error(f"{bound.label}: {name} must be a tile, not {describe(bound[name])}", bound.place(name))
     tensor = tensor_argument(frame, bound, "src")
@@ -222,8 +219,8 @@ def _mgather(frame: Frame, bound: Bound) -> Model:
     frame.check_reads(tensor, bound.node)
     if memory_argument(frame, bound, "target_memory") is not MemorySpace.Vec:
         raise frame.error(f"{bound.label}: target_memory must be Vec; use pl.move", bound.place("target_memory"))
-    rows = _choice(frame, bound, "coalesce", ("elem", "row")) == 1
-    outside = _choice(frame, bound, "gather_oob", OUTSIDE)
+    rows = choice_argument(frame, bound, "coalesce", ("elem", "row")) == 1
+    outside = choice_argument(frame, bound, "gather_oob", OUTSIDE)
     type = tile_type(index)
     dtype = tensor.type.dtype if isinstance(tensor.type, TensorType) else type.dtype
     shape, valid = type.shape, type.valid

@@ -95,4 +95,4 @@ HANDLERS: dict[str, Handler] = {
     "gemv_bias": _gemv(_matmul_bias),
 }
 # (operation, parameter) whose meaning is handled here.
-OPTIONS = frozenset({("matmul", "out_dtype")})
+OPTIONS = frozenset({(name, "out_dtype") for name in ("matmul", "batch_matmul")})
