@@ -87,7 +87,7 @@ class World:
         (self.prefix / "complete.json").write_text(json.dumps(record))
         return launcher
 
-    def apt(self, *, update: str = "", candidate: str = "7.7.1+ds-8") -> None:
+    def apt(self, *, update: str = "", candidate: str | None = "7.7.1+ds-8") -> None:
         """apt's programs: an archive that answers `update` with that trouble, or carries that Bazel."""
         trouble = self.home.parent / "trouble"
         trouble.write_text(update)
@@ -100,7 +100,8 @@ class World:
             "  *) echo 'E: not in this test' >&2; exit 100 ;;\n"
             "esac\n",
         )
-        self.script(self.bin / "apt-cache", f"#!/bin/sh\necho '  Candidate: {candidate}'\n")
+        stanza = f"echo 'Package: bazel-bootstrap'; echo 'Version: {candidate}'" if candidate else "exit 100"
+        self.script(self.bin / "apt-cache", f"#!/bin/sh\n{stanza}\n")
         self.script(self.bin / "apt-config", "#!/bin/sh\n")
         self.script(self.bin / "dpkg-deb", "#!/bin/sh\nexit 1\n")
 

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from bazel_setup import stamp
-from bazel_setup.apt import Apt
-from bazel_setup.common import Failure, cache_folder
+from bazel_setup.common import cache_folder
+from bazel_setup.packages import Apt, FetchError, download
 
 NOBODY = 65534
 DAYS = 400
@@ -117,10 +117,10 @@ class OtherWorld:
 
     def _move_the_clock(self, scratch: Path) -> None:
         try:
-            apt = Apt(scratch, "amd64")
-            apt.open_suite("bookworm", None)
-            (package,) = apt.download({"libfaketime": apt.show("libfaketime")[0]}, scratch / "debs")
-        except Failure as failure:
+            apt = Apt(scratch, "amd64", "bookworm")
+            apt.open()
+            (package,) = download(apt, apt.newest(["libfaketime"]), scratch / "debs")
+        except FetchError as failure:
             raise Unavailable(f"no libfaketime: {failure}") from None
         subprocess.run(["dpkg-deb", "-x", package, scratch / "root"], check=True)
         (library,) = (scratch / "root").rglob("libfaketimeMT.so.1")

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bazel_setup import unpacked
-from bazel_setup.apt import Apt
 from bazel_setup.common import Failure
+from bazel_setup.packages import Apt, FetchError, closure, download
 from bazel_setup.stamp import SUITE
 
 BUILDGRID = ("buildgrid==0.4.4", "psycopg2-binary==2.9.13")
@@ -152,12 +152,12 @@ def worker_root(folder: Path) -> Path:
     if probe.returncode:
         raise Unavailable(f"no mount namespace: {probe.stderr.strip()}")
     try:
-        apt = Apt(folder / "apt", "amd64")
-        apt.open_suite(SUITE, None)
-        packages, _ = apt.closure(WORKER_PACKAGES, NOT_NEEDED)
+        apt = Apt(folder / "apt", "amd64", SUITE)
+        apt.open()
+        packages, _ = closure(apt, WORKER_PACKAGES, NOT_NEEDED)
         root = folder / "root"
-        unpacked.unpack(apt.download(packages, folder / "debs"), root)
-    except Failure as failure:
+        unpacked.unpack(download(apt, packages, folder / "debs"), root)
+    except (Failure, FetchError) as failure:
         raise Unavailable(str(failure)) from None
     (root / "usr/bin/python3").symlink_to("python3.13")
     (root / "usr/bin/which").symlink_to("which.debianutils")

@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> World:
 def test_without_apt(world: World) -> None:
     done = world.run("build")
     assert done.returncode == 1
-    assert "apt-get, apt-cache, apt-config, dpkg-deb not found" in done.stderr
+    assert "dpkg-deb not found" in done.stderr
     assert "install Bazelisk" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -55,12 +55,12 @@ def test_an_archive_that_cannot_be_read(world: World, trouble: str, remedy: str)
     assert list(world.cache.glob(".*tmp*")) == []
 
 
-@pytest.mark.parametrize("candidate", ["8.1.0+ds-1", "7.6.1+ds-1", "4.2.3+ds-9", "(none)"])
-def test_a_suite_with_another_bazel(world: World, candidate: str) -> None:
+@pytest.mark.parametrize("candidate", ["8.1.0+ds-1", "7.6.1+ds-1", "4.2.3+ds-9", None])
+def test_a_suite_with_another_bazel(world: World, candidate: str | None) -> None:
     world.apt(candidate=candidate)
     done = world.run("build")
     assert done.returncode == 1
-    assert ("carries no bazel-bootstrap" if candidate == "(none)" else f"carries Bazel {candidate}") in done.stderr
+    assert (f"carries Bazel {candidate}" if candidate else "carries no package bazel-bootstrap") in done.stderr
     assert "PYPTO_BAZEL" in done.stderr
 
 

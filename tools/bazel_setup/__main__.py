@@ -25,7 +25,7 @@ def main() -> None:
     )
     ask.add_argument("--prefix", help="the folder (default: the one tools/bazel uses, in your cache folder)")
     ask.add_argument("--suite", help=f"the Debian suite to take it from (default: what is there, else {stamp.SUITE})")
-    ask.add_argument("--mirror", metavar="URI", help="a Debian archive (default: what apt here is configured for)")
+    ask.add_argument("--mirror", metavar="URI", help="a Debian archive (default: PYPTO_DEBIAN_MIRROR, else apt's own)")
     ask.add_argument("--allow-expired", action="store_true", help="accept a signed index past its Valid-Until date")
     ask.add_argument("--any-arch", action="store_true", help="go on on a machine type where this was never tried")
     ask.add_argument("--force", action="store_true", help="set it up again even if it is complete")

@@ -40,6 +40,7 @@ packaged modules of 5 stand in; for a Bazel of 1 to 4 that is written to .bazelr
 environment:
   PYPTO_BAZEL=PATH              see 1
   PYPTO_BAZEL_MODULES=registry  never use packaged modules;  =packaged: always;  =auto: as said above (default)
+  PYPTO_DEBIAN_MIRROR=URI       the archive 5 is taken from, in place of the one apt is configured for
   XDG_CACHE_HOME, HOME          where 5 is kept
 
 `python3 tools/bazel_setup --help` sets up 5 by hand, with options. `tools/bazel help` is Bazel's own help.

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import java, rcfiles, stamp, unpacked
-from .apt import Apt, require_tools
 from .common import OLDEST, Failure, mb, run, say
 from .modules import PACKAGED
+from .packages import REMEDIES, Apt, FetchError, closure, download
 
 ROOTS = ("bazel-bootstrap", "default-jre-headless")
 # Left out of what the packages depend on: compilers, perl, python, the JDK, the AWT, PKCS11 and smart-card
@@ -83,6 +83,8 @@ def ensure(options: Options) -> None:
             raise Failure(f"{folder} exists and was not made by tools/bazel; it will not be replaced\n  move it away")
         try:
             build(folder, options)
+        except FetchError as trouble:
+            raise Failure(str(trouble)) from None
         except OSError as trouble:
             raise Failure(f"cannot set up {folder}: {trouble}") from None
 
@@ -102,14 +104,14 @@ def check_machine(any_arch: bool) -> unpacked.Machine:
     return unpacked.MACHINES[machine]
 
 
-def check_version(candidate: str | None, suite: str) -> None:
+def check_version(version: str, suite: str) -> None:
     """The suite's Bazel must be one that the packaged modules and our rules both fit."""
-    elsewhere = "\n  pass --suite to tools/bazel_setup, or name an installed Bazel with PYPTO_BAZEL=/path/to/bazel"
-    if candidate is None:
-        raise Failure(f"Debian {suite} carries no bazel-bootstrap{elsewhere}")
-    numbers = tuple(int(n) for n in re.findall(r"\d+", re.split(r"[+~-]", candidate)[0]))
+    numbers = tuple(int(n) for n in re.findall(r"\d+", re.split(r"[+~-]", version)[0]))
     if not OLDEST <= numbers < PACKAGED:
-        raise Failure(f"Debian {suite} carries Bazel {candidate}; this needs 7.7 <= version < 8{elsewhere}")
+        raise Failure(
+            f"Debian {suite} carries Bazel {version}; this needs 7.7 <= version < 8\n"
+            "  pass --suite to tools/bazel_setup, or name an installed Bazel with PYPTO_BAZEL=/path/to/bazel"
+        )
 
 
 def discard(path: Path) -> None:
@@ -124,7 +126,8 @@ def build(folder: Path, options: Options) -> None:
     start = time.monotonic()
     suite = options.suite or stamp.SUITE
     machine = check_machine(options.any_arch)
-    require_tools()
+    if not shutil.which("dpkg-deb"):
+        raise Failure(f"dpkg-deb not found: a Bazel can be set up only where apt is\n  {REMEDIES.otherwise}")
     for pattern in ("tmp", "old"):  # ours by the lock: an earlier run was killed
         for left in folder.parent.glob(f".{folder.name}.{pattern}-*"):
             discard(left)
@@ -137,13 +140,20 @@ def build(folder: Path, options: Options) -> None:
     tmp = folder.parent / f".{folder.name}.tmp-{os.getpid()}"
     tmp.mkdir()
     try:
-        apt = Apt(tmp / "apt", machine.arch, options.allow_expired)
-        apt.open_suite(suite, options.mirror)
-        check_version(apt.candidate("bazel-bootstrap"), suite)
-        packages, solved = apt.closure(ROOTS, KEEP)
-        tool = {"patchelf": apt.show("patchelf")[0]}
+        apt = Apt(
+            tmp / "apt",
+            machine.arch,
+            suite,
+            archive=options.mirror,
+            accept_expired=options.allow_expired,
+            remedies=REMEDIES,
+        )
+        apt.open()
+        check_version(apt.newest(["bazel-bootstrap"])["bazel-bootstrap"]["Version"], suite)
+        packages, solved = closure(apt, ROOTS, KEEP)
+        tool = apt.newest(["patchelf"])
         size = sum(int(f["Size"]) for f in (*packages.values(), *tool.values()))
-        debs = apt.download({**packages, **tool}, tmp / "debs")
+        debs = download(apt, {**packages, **tool}, tmp / "debs")
         say(f"unpacking (of {solved} packages apt would install, {len(packages)} are needed)")
         root = tmp / "root"
         unpacked.unpack(debs[:-1], root)

@@ -1,1 +1,1 @@
-"""What programs mean: `interpreter` runs one in NumPy float64, after any pass; the other modules have the operations."""
+"""What programs mean: `interpreter` runs one in NumPy float64, after any pass; the others have the operations."""

@@ -309,7 +309,7 @@ def test_no_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("Could not resolve 'deb.example'", "no network, or a proxy"),
         ("The following signatures couldn't be verified: NO_PUBKEY 1", "upgrade the package debian-archive-keyring"),
         ("Release file for x is expired (invalid since 3d)", "Acquire::Check-Valid-Until"),
-        ("404 Not Found", "carries no such suite"),
+        ("404 Not Found", "carries no suite bookworm: name an archive with PYPTO_DEBIAN_MIRROR=URI"),
     ],
 )
 def test_an_index_that_cannot_be_read_says_why(
