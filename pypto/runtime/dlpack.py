@@ -114,7 +114,8 @@ def _dtype(declared: _DataType) -> np.dtype[Any]:
             f"its element type (DLPack code {declared.code}, {declared.lanes} lanes) is not supported"
         )
     if kind == "bfloat" and declared.bits == 16:
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     if kind == "bool" and declared.bits == 8:
         return np.dtype(np.bool_)
     try:
@@ -142,7 +143,8 @@ def _strided(address: int, shape: tuple[int, ...], strides: tuple[int, ...], dty
 def _pointer(capsule: object, name: bytes) -> int | None:
     if not _is_valid(capsule, name):
         return None
-    return _get_pointer(capsule, name)
+    address: int | None = _get_pointer(capsule, name)
+    return address
 
 
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid

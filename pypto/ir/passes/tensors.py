@@ -13,9 +13,9 @@ from pypto.ir.builder import Builder
 from pypto.ir.handles import Handles
 from pypto.ir.nodes import Block, Function, Op, Program, Value
 from pypto.ir.passes.blocked import Blocked
-from pypto.ir.passes.blocking import extent, tensor_type
+from pypto.ir.passes.blocking import extent
 from pypto.ir.passes.row_groups import RowGroup
-from pypto.ir.passes.shapes import is_row_local
+from pypto.ir.passes.shapes import is_row_local, tensor_type
 from pypto.ir.values import used_values
 
 

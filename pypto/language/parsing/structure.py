@@ -24,7 +24,7 @@ def structured(body: Sequence[ast.stmt], error: ErrorMaker) -> list[ast.stmt]:
 
 
 def _leaving(statement: ast.stmt) -> list[ast.stmt]:
-    return [node for node in ast.walk(statement) if isinstance(node, _LEAVES)]  # type: ignore[misc]
+    return [node for node in ast.walk(statement) if isinstance(node, _LEAVES)]
 
 
 class _Structure:
@@ -157,7 +157,7 @@ def _outside_loops(statement: ast.stmt) -> list[ast.stmt]:
 
     def look(node: ast.AST, in_loop: bool) -> None:
         if isinstance(node, ast.Return) or (isinstance(node, _LEAVES) and not in_loop):
-            found.append(node)  # type: ignore[arg-type]
+            found.append(node)
         for child in ast.iter_child_nodes(node):
             look(child, in_loop or isinstance(node, (ast.For, ast.While)))
 

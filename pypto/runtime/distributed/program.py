@@ -16,8 +16,9 @@ from pypto.runtime.distributed.arguments import DistributedArguments, bind_distr
 from pypto.runtime.distributed.config import DistributedConfig
 from pypto.runtime.distributed.host_program import HostProgram
 from pypto.runtime.distributed.manifest import chip_files
-from pypto.runtime.distributed.plan import Plan, Region, make_plan
+from pypto.runtime.distributed.plan import Plan, make_plan
 from pypto.runtime.distributed.ranks import Ranks
+from pypto.runtime.distributed.regions import Region
 from pypto.runtime.errors import DeviceUnavailable, LoadError
 from pypto.runtime.kernel_config import CONFIG_FILE, KernelConfig
 from pypto.runtime.places import Locate
