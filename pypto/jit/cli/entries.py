@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,6 +64,7 @@ class Contents:
         entries: sorted by path.
         leftovers: staging folders of processes that died, relative to the root.
         strange: paths that are no part of a cache.
+        blocked: links and files where a cache has folders, which make every lookup there invalid.
         locks: names of the lock files.
     """
 
@@ -70,7 +72,14 @@ class Contents:
     entries: tuple[StoredEntry, ...]
     leftovers: tuple[str, ...]
     strange: tuple[str, ...]
+    blocked: tuple[str, ...]
     locks: tuple[str, ...]
+
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """(path, reason) of what its manifest or its form shows to be invalid."""
+        found = [(entry.path, entry.problem) for entry in self.entries if entry.problem is not None]
+        return sorted([*found, *((path, "a link or a file where a folder must be") for path in self.blocked)])
 
 
 def existing_root(root: Path) -> Contents:
@@ -94,29 +103,45 @@ def read_root(root: Path) -> Contents:
     entries: list[StoredEntry] = []
     leftovers: list[str] = []
     strange: list[str] = []
+    blocked: list[str] = []
     try:
         if root.exists() and not root.is_dir():
             raise InputError(f"{root} is not a directory")
-        for slot in _slots(root, strange):
+        top = [name for name in ("artifacts", "locks") if _is_folder(root, name, blocked)]
+        for slot in _slots(root, top, strange, blocked):
             for name, is_directory in _children(root / slot):
                 path = f"{slot}/{name}"
                 if name in _STATES and is_directory:
                     entries.append(_entry(root, path))
+                elif name in _STATES:
+                    blocked.append(path)
                 else:
                     (leftovers if name.startswith(".tmp.") else strange).append(path)
-        locks = tuple(name for name, _ in _children(root / "locks") if name.endswith(".lock"))
+        names = _children(root / "locks") if "locks" in top else []
+        locks = tuple(name for name, _ in names if name.endswith(".lock"))
     except PermissionError as error:
         raise CommandError(f"{error.filename} cannot be read: {error.strerror}") from None
-    return Contents(root, tuple(entries), tuple(leftovers), tuple(strange), locks)
+    return Contents(root, tuple(entries), tuple(leftovers), tuple(strange), tuple(blocked), locks)
 
 
-def _slots(root: Path, strange: list[str]) -> Iterator[str]:
-    level = ["artifacts"]
+def _is_folder(root: Path, name: str, blocked: list[str]) -> bool:
+    try:
+        if stat.S_ISDIR((root / name).lstat().st_mode):
+            return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    blocked.append(name)
+    return False
+
+
+def _slots(root: Path, top: list[str], strange: list[str], blocked: list[str]) -> Iterator[str]:
+    level = ["artifacts"] if "artifacts" in top else []
     for _ in range(3):
         below: list[str] = []
         for folder in level:
             for name, is_directory in _children(root / folder):
-                (below if is_digest(name) and is_directory else strange).append(f"{folder}/{name}")
+                found = strange if not is_digest(name) else below if is_directory else blocked
+                found.append(f"{folder}/{name}")
         level = below
     yield from level
 

@@ -62,6 +62,7 @@ def verify(root: Path, *, as_json: bool) -> int:
         if problem is not None:
             invalid.append({"path": entry.path, "reason": problem})
     valid = len(contents.entries) - len(invalid)
+    invalid += [{"path": path, "reason": reason} for path, reason in contents.problems if path in contents.blocked]
     if as_json:
         document = {"schema_version": 1, "root": str(root), "valid": valid, "invalid": invalid}
         print_json({**document, "leftovers": list(contents.leftovers), "strange": list(contents.strange)})
@@ -105,7 +106,7 @@ def _summary(contents: Contents, entries: bool) -> dict[str, Any]:
             digest: {"entries": len(found), "keys": _keys(found), "bytes": sum(entry.size for entry in found)}
             for digest, found in _by_environment(contents.entries).items()
         },
-        "invalid": [{"path": e.path, "reason": e.problem} for e in contents.entries if e.problem is not None],
+        "invalid": [{"path": path, "reason": reason} for path, reason in contents.problems],
         "leftovers": list(contents.leftovers),
         "strange": list(contents.strange),
         "locks": len(contents.locks),
@@ -128,9 +129,8 @@ def _summary(contents: Contents, entries: bool) -> dict[str, Any]:
 
 def _remarks(contents: Contents, *, invalid: bool = True) -> Iterable[str]:
     if invalid:
-        for entry in contents.entries:
-            if entry.problem is not None:
-                yield f"invalid: {entry.path}: {entry.problem}"
+        for path, reason in contents.problems:
+            yield f"invalid: {path}: {reason}"
     for path in contents.leftovers:
         yield f"left over by a process that died: {path}"
     for path in contents.strange:

@@ -28,7 +28,8 @@ class Selection:
         older_than: age in seconds since publication.
         max_bytes: remove the oldest keys until the rest fits.
         environments: beginnings of environment digests.
-        invalid: entries whose manifest or bytes are wrong, and what processes that died left over.
+        invalid: entries whose manifest or bytes are wrong, links and files in place of folders, and what processes
+            that died left over.
     """
 
     older_than: float | None = None
@@ -53,7 +54,7 @@ def prune(root: Path, selection: Selection, *, dry_run: bool, remove_locks: bool
     with _all_locks(root) as locks:
         contents = existing_root(root)
         selected = _selected(contents, selection)
-        leftovers = contents.leftovers if selection.invalid else ()
+        leftovers = (*contents.leftovers, *contents.blocked) if selection.invalid else ()
         left = [entry for entry in contents.entries if entry not in selected]
         unused = [name for name in locks if name.removesuffix(".lock") not in {entry.key for entry in left}]
         removed_locks = unused if remove_locks else []
@@ -100,7 +101,7 @@ def _all_locks(root: Path) -> Iterator[list[str]]:
     """
     folder = root / "locks"
     descriptors: list[int] = []
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    names = sorted(os.listdir(folder)) if folder.is_dir() and not folder.is_symlink() else []
     try:
         for name in names:
             try:
@@ -164,13 +165,19 @@ def _remove(root: Path, entries: Iterable[StoredEntry], leftovers: Iterable[str]
 
 def _remove_folder(root: Path, path: str) -> None:
     folder = root / path
+    if not stat.S_ISDIR(folder.lstat().st_mode):
+        # Never through a link: what it leads to is not ours.
+        folder.unlink()
+        return
     # First out of the way in one step, so that an interrupted removal leaves no damaged entry.
     aside = folder.with_name(f".tmp.removed-{folder.name.removeprefix('.tmp.')}-{os.getpid()}")
     os.chmod(folder, 0o700)
     os.rename(folder, aside)
     for directory, folders, _ in os.walk(aside):
         for name in folders:
-            os.chmod(Path(directory, name), 0o700)
+            below = Path(directory, name)
+            if not below.is_symlink():
+                below.chmod(0o700)
     shutil.rmtree(aside)
     for parent in folder.parents[:3]:
         with contextlib.suppress(OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from jit_command_runs import Run
 from jit_stand_ins import Builds, cached, fake_toolchain, load_kernels, stand_in
 
 import pypto
 import pypto.toolchain
+from pypto.jit.cli.command import main
 from pypto.jit.config import configure_cache
 from pypto.runtime.config import RunConfig
 from pypto.toolchain import Toolchain
@@ -70,3 +73,30 @@ def counts() -> Callable[[], dict[str, Any]]:
 def enabled(tmp_path: Path) -> RunConfig:
     """A call's settings with a persistent cache."""
     return cached(tmp_path / "cache")
+
+
+@pytest.fixture
+def run(builds: Any, kernels: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command as a new process would: status and parsed standard output."""
+
+    def run(*arguments: str, status: int = 0) -> Any:
+        builds.forget_objects()
+        capsys.readouterr()
+        assert main([*arguments, "--json"]) == status
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A warmup file of two requests with a cache beside it."""
+    tensors = {name: {"shape": [16, 64], "dtype": "FP32"} for name in ("x", "out")}
+    document = {
+        "schema_version": 1,
+        "cache": {"enabled": True, "root": "cache"},
+        "requests": [{"kernel": "annotated"}, {"kernel": "open_shape", "tensors": tensors}],
+    }
+    path = tmp_path / "warmup.json"
+    path.write_text(json.dumps(document))
+    return path
