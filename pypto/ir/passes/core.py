@@ -6,6 +6,7 @@ from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, CoreType, Function, Op, Program, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import MemorySpace, TileType
+from pypto.ir.values import defining_op
 
 _WORK = {CoreType.AIC: "matrix", CoreType.AIV: "vector"}
 
@@ -56,9 +57,30 @@ def crosses(op: Op, value: Value) -> bool:
 def mixes(block: Block) -> bool:
     """Whether a block cannot run as one task: two kinds of work, or tiles that have to go through global memory."""
     ops = list(block.walk())
-    return len({c for c in map(core_of, ops) if c is not None}) > 1 or any(
-        crosses(o, v) for o in ops for v in o.operands
+    return (
+        len({c for c in map(core_of, ops) if c is not None}) > 1
+        or any(crosses(o, v) for o in ops for v in o.operands)
+        or _adds_to_loaded(ops)
     )
+
+
+def _adds_to_loaded(ops: list[Op]) -> bool:
+    """Whether a product is added to a loaded tile: nothing but products gets into an accumulator."""
+    begins = {
+        id(arg): init
+        for op in ops
+        if op.name == "scf.for"
+        for arg, init in zip(op.regions[0].args[1:], op.operands[3:], strict=True)
+    }
+    for op in ops:
+        if op.name == "tile.matmul_acc":
+            value = op.operands[0]
+            while id(value) in begins:
+                value = begins[id(value)]
+            source = defining_op(value)
+            if source is not None and source.name == "tile.load" and core_of(source) is None:
+                return True
+    return False
 
 
 def _mixed(function: Function, earlier: Op, later: Op, earlier_core: CoreType, later_core: CoreType) -> str:

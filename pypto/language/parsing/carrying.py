@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.types import INDEX, ScalarType, TensorType, Type
 from pypto.language.errors import KernelNameError
+from pypto.language.parsing import handing
 from pypto.language.parsing.expressions import evaluate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import no_tasks
@@ -58,6 +59,7 @@ class _Plan:
         changed: names of tiles that the body changes without an assignment.
         loaded: names of tensors that are tiles from the first turn on.
         inputs: carried tensors that may be an input of the function, so that nothing may write them.
+        plain: carried tensors that begin as the tile of a scope and become other tensors.
         tasks: names of tasks that begin as None.
     """
 
@@ -65,6 +67,7 @@ class _Plan:
     changed: set[str] = field(default_factory=set)
     loaded: set[str] = field(default_factory=set)
     inputs: set[str] = field(default_factory=set)
+    plain: set[str] = field(default_factory=set)
     tasks: set[str] = field(default_factory=set)
 
 
@@ -109,6 +112,8 @@ def carry(
         for name, init, arg in zip(names, inits, args, strict=True):
             if is_tensor(arg):
                 frame.directions[id(arg)] = Direction.In if name in plan.inputs else frame.direction(init)
+                if name not in plan.plain:
+                    handing.keep_tile(frame, arg, init)
             frame.env[name] = arg
         frame.env.update((alias, frame.env[name]) for alias, name in aliases.items())
 
@@ -120,6 +125,7 @@ def carry(
                 frame.env[name] = model
             _look_back(statements, loop, outside, [*names, *aliases], plan)
             last = [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
+            _check_tiles(frame, names, inits, last, plan)
             return last if condition is None else [*last, condition(False)]
 
         try:
@@ -138,6 +144,7 @@ def carry(
     for name, arg, result in zip(names, args, made.results, strict=False):
         result.name, result.type = name, arg.type
         frame.directions[id(result)] = frame.directions.get(id(arg), Direction.InOut)
+        handing.keep_tile(frame, result, arg)
         frame.env[name] = result
     frame.env.update((alias, frame.env[name]) for alias, name in aliases.items())
     for name in plan.changed & set(names):
@@ -244,6 +251,16 @@ def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> V
         "let it begin and end with one type" + (", such as 0.0" if init.type == ScalarType(INDEX) else ""),
         node,
     )
+
+
+def _check_tiles(
+    frame: Frame, names: Sequence[str], inits: Sequence[Value], last: Sequence[Value], plan: _Plan
+) -> None:
+    """A carried tensor that begins as the tile of a scope is that in each turn, or never."""
+    for name, init, model in zip(names, inits, last, strict=True):
+        if name not in plan.plain and init in frame.tiles and not handing.same_tile(frame, init, model):
+            plan.plain.add(name)
+            raise _Again
 
 
 def _forget(

@@ -52,6 +52,8 @@ class Frame:
         lane: which of the two vector cores of a block the current point is for, inside of a region that both run.
         windows: by identity, a rank's own part of a window and the tensor of all ranks' parts.
         hidden: parameters that the function has besides those of its signature, by what they stand for.
+        tiles: workspaces, or views of them, that stand for the tile which one scope hands to others, and its type.
+        numbers: likewise the numbers that the entry reads from a workspace, and which one.
     """
 
     def __init__(self, program: ProgramParser, source: FunctionSource, function: Function, builder: Builder) -> None:
@@ -72,6 +74,8 @@ class Frame:
         self.lane: int | None = None
         self.hidden: dict[str, Value] = {}
         self.windows: dict[int, tuple[Value, Value]] = {}
+        self.tiles: dict[Value, TileType] = {}
+        self.numbers: dict[Value, Value] = {}
 
     @property
     def on_core(self) -> bool:
@@ -86,7 +90,7 @@ class Frame:
         inner.in_scope, inner.whole, inner.outer, inner.scope = self.in_scope, self.whole, self.outer, self.scope
         inner.caller, inner.directions, inner.core_values = self, self.directions, self.core_values
         inner.blocks, inner.lane, inner.hidden = self.blocks, self.lane, self.hidden
-        inner.windows = self.windows
+        inner.windows, inner.tiles, inner.numbers = self.windows, self.tiles, self.numbers
         return inner
 
     def callers(self) -> Iterator[Frame]:

@@ -20,7 +20,7 @@ class Liveness:
         self._block(body, frozenset())
 
     def after(self, statement: ast.stmt) -> _Names:
-        """Names live after a loop or `if`."""
+        """Names live after a loop, an `if` or a scope."""
         return self._after[id(statement)]
 
     def entering_body(self, loop: ast.For | ast.While) -> _Names:
@@ -60,6 +60,7 @@ class Liveness:
             self._after[id(statement)] = live
             return self._block(statement.body, live) | self._block(statement.orelse, live) | _read([statement.test])
         if isinstance(statement, ast.With):
+            self._after[id(statement)] = live
             names = [item.optional_vars for item in statement.items if item.optional_vars is not None]
             body = self._block(statement.body, live - _stored(names))
             return body | _read([item.context_expr for item in statement.items])
@@ -79,6 +80,18 @@ def stored_names(statements: Sequence[ast.stmt]) -> list[str]:
         for node in _in_order(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.setdefault(node.id)
+    return list(names)
+
+
+def read_names(statements: Sequence[ast.stmt]) -> list[str]:
+    """Names that statements read, in order of first use."""
+    names: dict[str, None] = {}
+    for statement in statements:
+        for node in _in_order(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                names.setdefault(node.id)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                names.setdefault(node.target.id)
     return list(names)
 
 

@@ -15,8 +15,8 @@ from pypto.language.errors import CompileError, TileCodeError
 from pypto.language.parsing.frame import Frame
 
 
-def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AST) -> None:
-    """Parse the body of a scope and append it.
+def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AST) -> bool:
+    """Parse the body of a scope and append it; return whether it is divided.
 
     Tensors that operations take as a whole are tiles if everything fits on chip that way. Otherwise the body is parsed
     as work on whole tensors, which the compiler divides.
@@ -32,7 +32,7 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
         if program.loads_of_tensors == loads or fits(body, frame.program.backend_type):
             with frame.at(node):
                 frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
-            return
+            return False
     except CompileError as error:
         if not error.divisible:
             raise
@@ -58,10 +58,11 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
         frame.env = tiled
         with frame.at(node):
             frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
-        return
+        return False
     finally:
         frame.whole = False
     frame.builder.block.ops.extend(divided.ops)
+    return True
 
 
 def _with(error: CompileError, advice: str) -> CompileError:

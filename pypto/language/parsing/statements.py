@@ -9,7 +9,7 @@ from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import defining_op, length_text, same_value
-from pypto.language.parsing import arrays, elements, loops, tasks
+from pypto.language.parsing import arrays, elements, handing, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import no_tasks
@@ -215,7 +215,9 @@ class Statements:
         root = self.frame.root(tensor)
         op = defining_op(root)
         made = op is not None and op.name == "tensor.create"
-        return not made and all(param.value is not root for param in self.frame.function.params)
+        return tensor in self.frame.tiles or (
+            not made and all(param.value is not root for param in self.frame.function.params)
+        )
 
     def _expression(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):
@@ -276,6 +278,7 @@ class Statements:
             if is_tensor(result):
                 readable = any(frame.direction(value) is Direction.In for value in values)
                 frame.directions[id(result)] = Direction.In if readable else Direction.InOut
+                handing.keep_tile(frame, result, *values)
             frame.env[name] = result
         for name, twin in aliases.items():
             frame.env[name] = frame.env[twin]

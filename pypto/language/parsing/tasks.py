@@ -18,6 +18,7 @@ from pypto.language.parsing.block_calls import block_number
 from pypto.language.parsing.expressions import PREDICATES, call_function, evaluate, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import Terms, group, in_order
+from pypto.language.parsing.handing import Handover, gone
 from pypto.language.parsing.liveness import stored_names
 from pypto.language.parsing.model import (
     Hint,
@@ -27,7 +28,6 @@ from pypto.language.parsing.model import (
     describe,
     is_tasks,
     is_tensor,
-    is_tile,
     is_whole,
 )
 from pypto.language.source import KernelSource
@@ -56,7 +56,7 @@ def parse_with(statements: Statements, node: ast.With) -> None:
         raise frame.syntax_error("the tasks of a scope get one name: `as first`", name)
     _refuse_cores(frame, target, call)
     bound = _bound(frame, target, call)
-    tasks = parse(statements, bound, node.body, name is not None)
+    tasks = parse(statements, bound, node, name is not None)
     if name is not None:
         frame.env[name.id] = tasks
 
@@ -71,7 +71,7 @@ def parse_for(statements: Statements, node: ast.For, target: Operation, call: as
         return
     _refuse_cores(frame, target, call)
     bound = _bound(frame, target, call)
-    _blocks(statements, bound, node.body, False, node.target.id)
+    _blocks(statements, bound, node, False, node.target.id)
 
 
 def submit(frame: Frame, target: Operation, node: ast.Call) -> Model:
@@ -120,7 +120,7 @@ def submit(frame: Frame, target: Operation, node: ast.Call) -> Model:
 # Scopes
 
 
-def _at(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: bool) -> Model:
+def _at(statements: Statements, bound: Bound, node: ast.With, named: bool) -> Model:
     frame = statements.frame
     level = bound["level"]
     if level is not Level.CORE_GROUP:
@@ -138,24 +138,24 @@ def _at(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: b
     terms = Terms(_common(frame, bound))
     frame.program.untracked |= bool(untracked)
     with group(frame, bound.node, terms, named) as tasks, _without_tracking(frame, untracked, bound.node):
-        _scope(statements, bound, body)
+        _scope(statements, bound, node.body, statements.live.after(node))
     return tasks[0]
 
 
-def _cluster(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: bool) -> Model:
+def _cluster(statements: Statements, bound: Bound, node: ast.With, named: bool) -> Model:
     _name(statements.frame, bound)
     with group(statements.frame, bound.node, Terms(), named) as tasks:
-        statements.block(body)
+        statements.block(node.body)
     return tasks[0]
 
 
-def _spmd(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: bool) -> Model:
-    return _blocks(statements, bound, body, named, None)
+def _spmd(statements: Statements, bound: Bound, node: ast.With, named: bool) -> Model:
+    return _blocks(statements, bound, node, named, None)
 
 
-def _blocks(statements: Statements, bound: Bound, body: Sequence[ast.stmt], named: bool, variable: str | None) -> Model:
+def _blocks(statements: Statements, bound: Bound, node: ast.With | ast.For, named: bool, variable: str | None) -> Model:
     """A launch: the body once for each block; the blocks do not depend on each other."""
-    frame = statements.frame
+    frame, body = statements.frame, node.body
     _flag(frame, bound.label, "sync_start", bound["sync_start"], bound.place("sync_start"))
     gate = next((k.value for k in bound.node.keywords if k.arg == "predicate"), None)
     terms = Terms(_common(frame, bound), _gate(frame, bound.label, gate))
@@ -168,13 +168,13 @@ def _blocks(statements: Statements, bound: Bound, body: Sequence[ast.stmt], name
         if launches:
             statements.block(body)
         else:
-            _scope(statements, bound, body)
+            _scope(statements, bound, body, None)
 
     with group(frame, bound.node, terms, named, "blocks") as tasks:
         loop = _over_blocks(frame, bound.label, bound["core_num"], bound.place("core_num"), block)
     if bound["core_num"] != 1:
         _refuse_equal_blocks(frame, bound.label, loop, launches, bound.node)
-    _leave(frame, before, [*stored_names(body), *([variable] if variable else [])], "launch")
+    _leave(frame, before, [*stored_names(body), *([variable] if variable else [])])
     return tasks[0]
 
 
@@ -230,27 +230,40 @@ def _launches(frame: Frame, statement: ast.stmt) -> bool:
     return False
 
 
-def _scope(statements: Statements, bound: Bound, body: Sequence[ast.stmt]) -> None:
-    """The body as one scope, which runs on a core."""
+def _scope(statements: Statements, bound: Bound, body: Sequence[ast.stmt], live: frozenset[str] | None) -> None:
+    """The body as one scope, which runs on a core; of what it makes it hands on what is ``live`` after it.
+
+    Args:
+        live: names; ``None`` for the scope that each block of a launch runs.
+    """
     frame = statements.frame
     name = _name(frame, bound)
-    before = dict(frame.env)
+    handover = Handover(frame, body, live, bound.node)
     frame.in_scope = True
     try:
         with in_order(frame, bound.node):
-            scopes.parse_scope(frame, lambda: statements.block(body), name, bound.node)
+            divided = scopes.parse_scope(
+                frame, lambda: handover.parse(lambda: statements.block(body)), name, bound.node
+            )
     finally:
         frame.in_scope = False
-    _leave(frame, before, stored_names(body), "scope")
+    handover.finish(divided)
 
 
-def _leave(frame: Frame, before: dict[str, Model], stored: Sequence[str], what: str) -> None:
+def _leave(frame: Frame, before: dict[str, Model], stored: Sequence[str]) -> None:
+    """After a launch each of its blocks has values of its own."""
     outside = {id(model) for model in before.values()} | {id(p.value) for p in frame.function.params}
     for name in stored:
-        model = frame.env.get(name)
-        if isinstance(model, Value) and id(model) not in outside and not is_tasks(model):
-            kind = "tile" if is_tile(model) else "view" if is_tensor(model) else "scalar"
-            frame.env[name] = Unusable(f"is a {kind} of a {what} that has ended; store it into a tensor there")
+        frame.env[name] = _of_blocks(frame.env.get(name), outside)
+
+
+def _of_blocks(model: Model, outside: set[int]) -> Model:
+    if isinstance(model, tuple):
+        parts = tuple(_of_blocks(part, outside) for part in model)
+        return next((part for part in parts if isinstance(part, Unusable)), parts)
+    if isinstance(model, Value) and id(model) not in outside and not is_tasks(model):
+        return gone(model, "launch")
+    return model
 
 
 def _lanes(statements: Statements, body: Sequence[ast.stmt], bound: Bound, variable: str) -> None:
@@ -374,7 +387,7 @@ def _level_text(model: Model) -> str:
     return f"pl.Level.{model.name}" if isinstance(model, Level) else describe(model)
 
 
-_FORMS: dict[str, Callable[[Statements, Bound, Sequence[ast.stmt], bool], Model]] = {
+_FORMS: dict[str, Callable[[Statements, Bound, ast.With, bool], Model]] = {
     "at": _at,
     "spmd": _spmd,
     "cluster": _cluster,

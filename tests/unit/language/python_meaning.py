@@ -74,7 +74,7 @@ class Language:
             return range(*bounds)
         return _carrying(bounds, init_values)
 
-    parallel = unroll = pipeline = range
+    parallel = unroll = pipeline = spmd = range
 
     @staticmethod
     def yield_(*values: Any) -> Any:

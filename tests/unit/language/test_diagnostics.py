@@ -81,13 +81,22 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         in_incore("if n > 1:\n    t = a + b\nout[:] = ⟦t⟧"),
         "t is not assigned in both branches of an if",
     ),
-    "tile of an ended scope": (
+    "operand of a product from an earlier scope": (
         KernelNameError,
         in_entry(
-            "with pl.at(level=pl.Level.CORE_GROUP):\n    t = a + b\n"
-            "with pl.at(level=pl.Level.CORE_GROUP):\n    out[:] = ⟦t⟧\nreturn out"
+            "with pl.at(level=pl.Level.CORE_GROUP):\n"
+            "    t = pl.move(pl.load(h, [0, 0], [64, 64]), target_memory=pl.MemorySpace.Left)\n"
+            "with pl.at(level=pl.Level.CORE_GROUP):\n    out[:] = pl.matmul(⟦t⟧, h)\nreturn out"
         ),
-        "t is a tile of a scope that has ended",
+        "t is a tile in Left, which no scope can hand on; load or move it where it is used",
+    ),
+    "tile that all blocks of a launch change": (
+        KernelTypeError,
+        in_entry(
+            "with pl.at(level=pl.Level.CORE_GROUP):\n    t = a + b\n"
+            "for i in ⟦pl.spmd(2)⟧:\n    t[i, 0] = 1.0\n    pl.store(t, [0, 0], out)\nreturn out"
+        ),
+        "t is a tile that every block of the launch changes; store what each block makes into a tensor",
     ),
     "unknown attribute": (KernelNameError, in_scope("x2 = ⟦a.size⟧"), "it has shape and dtype"),
     # syntax
@@ -416,14 +425,6 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         KernelTypeError,
         in_incore("m = 'rint'\n⟦for i in pl.range(n):⟧\n    out[:] = pl.cast(a, pl.FP32, mode=m)\n    m = 'floor'"),
         "m changes in the loop from the string 'rint' to the string 'floor'",
-    ),
-    "carried scalar assigned in a scope": (
-        KernelNameError,
-        in_entry(
-            "m = 0\n⟦for i in pl.range(n):⟧\n    with pl.at(level=pl.Level.CORE_GROUP):\n        m = m + 1\n"
-            "k = m * 2\nreturn out"
-        ),
-        "m is a scalar of a scope that has ended",
     ),
     "branches differ": (
         KernelTypeError,

@@ -190,7 +190,7 @@ with pl.at(level=pl.Level.CORE_GROUP):
         ("with ⟦pl.spmd(n)⟧:\n    out[:] = a + 1.0", "every block does the same work to the same memory"),
         ("with pl.spmd(2, predicate=(⟦n > 0⟧)):\n    pass", "predicate must be `tensor[i, j] > 0`"),
         ("with pl.spmd(2, predicate=⟦a[0, 0] > 0⟧):\n    pass", "predicate must be `tensor[i, j] > 0`"),
-        ("for i in pl.spmd(2):\n    t = pl.load(a, [i, 0], [32, 64])\nout[:] = ⟦t⟧", "of a scope that has ended"),
+        ("for i in pl.spmd(2):\n    t = pl.load(a, [i, 0], [32, 64])\nout[:] = ⟦t⟧", "is a tile of each block"),
         ("pl.submit(⟦n⟧, a)", "takes a function under @pl.jit.incore first"),
         ("x = ⟦pl.spmd(2)⟧", "pl.spmd can only stand in `for i in pl.spmd(...):`"),
         ("x = ⟦pl.cluster()⟧", "pl.cluster can only stand in `with pl.cluster(...):`"),
