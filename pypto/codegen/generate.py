@@ -58,6 +58,8 @@ def generate(
         kernel = print_kernel(function, backend_type, memory_planner)
         if execution_mode == "device" and kernel.templates:
             raise _simulator_only(kernel)
+        if execution_mode == "device" and kernel.functions:
+            raise _function_on_core(kernel)
         kernels[function.name] = (number, function, kernel.arguments)
         core, name = source.core.value, function.name
         entry: dict[str, Any] = {
@@ -103,6 +105,17 @@ def _simulator_only(kernel: Kernel) -> IRError:
     has = f"PTO-ISA has {call}, but ptoas 0.1.1 cannot print it" if call else "ptoas 0.1.1 has no instruction for it"
     return IRError(
         f"not supported on devices: {known.label} on these element types ({has}); it runs on the simulator",
+        Loc(noted["function"], noted["line"], noted["column"]),
+    )
+
+
+def _function_on_core(kernel: Kernel) -> IRError:
+    """The error about the first function of a number that a core would compute."""
+    noted = kernel.ops[kernel.functions[0]]
+    name = noted["op"].removeprefix("arith.")
+    return IRError(
+        f"not supported on devices: pl.{name} of a number on a core, whose compiler has no functions of numbers; "
+        "compute it in the entry in front of the scope, or as a tile; it runs on the simulator",
         Loc(noted["function"], noted["line"], noted["column"]),
     )
 

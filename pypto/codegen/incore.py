@@ -17,6 +17,7 @@ from pypto.codegen.tile_ops import TileOps, Values, fills
 from pypto.codegen.tiles import CPP_NAMES, Frame, element_name, vector_line
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Block, CoreType, Function, Op, Value
+from pypto.ir.ops.arith import FUNCTIONS
 from pypto.ir.types import BF16, BOOL, INDEX, DType, ScalarType, TensorType
 from pypto.ir.values import defining_op
 
@@ -36,6 +37,7 @@ class Kernel:
         ops: for each noted operation its name, function, line and column.
         arguments: what a task of this kernel is given.
         templates: which of ``ops`` call function templates of ours, which only the simulator has.
+        functions: which of ``ops`` are functions of numbers, which devices have outside of their cores only.
     """
 
     pto: str
@@ -45,6 +47,7 @@ class Kernel:
     ops: list[dict[str, Any]]
     arguments: TaskArguments
     templates: tuple[int, ...] = ()
+    functions: tuple[int, ...] = ()
 
 
 def print_kernel(function: Function, backend_type: str = "Ascend910B", memory_planner: str = "PYPTO") -> Kernel:
@@ -91,7 +94,8 @@ class _Printer:
             "calls": self.text.calls,
         }
         slots = tuple(self.text.side.slots)
-        return Kernel(pto, symbol, slots, repairs, self.text.ops, self.arguments, tuple(self.text.templates))
+        only_simulated = tuple(self.text.templates), tuple(self.text.functions)
+        return Kernel(pto, symbol, slots, repairs, self.text.ops, self.arguments, *only_simulated)
 
     def number(self, value: Value) -> Expr:
         return self.values.numbers[value]
@@ -145,6 +149,8 @@ class _Printer:
     def arithmetic(self, op: Op) -> None:
         operands = tuple(self.number(v) for v in op.operands)
         number = self.values.numbers[op.result] = scalars.from_op(op, operands)
+        if op.name.removeprefix("arith.") in FUNCTIONS:
+            self.text.function(op, self.place)
         divides = op.name in ("arith.floordiv", "arith.mod") and may_be_zero(operands[1])
         # The lengths of tensors are positive.
         divisor = defining_op(op.operands[1]) if divides else None

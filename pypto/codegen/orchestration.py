@@ -11,6 +11,7 @@ from pypto.ir.errors import IRError
 from pypto.ir.handles import Handles
 from pypto.ir.limits import MOST_BLOCKS
 from pypto.ir.nodes import Block, Direction, Function, Op, Param, Value
+from pypto.ir.ops.arith import FUNCTIONS
 from pypto.ir.rewrite import captured
 from pypto.ir.touched import steps, touched_parts
 from pypto.ir.types import TASKS, ScalarType, TensorType
@@ -65,9 +66,11 @@ class _Printer:
         for index, param in enumerate(self.function.params):
             self.parameter(index, param)
         self.block(self.function.body, ())
+        functions = any(op.name.removeprefix("arith.") in FUNCTIONS for op in self.function.body.walk())
         lines = [
             '#include "pypto/orchestration.h"',
             '#include "pypto/scalar.h"',
+            *(['#include "pypto/functions.h"'] if functions else []),
             "",
             "static void orchestrate(pypto::Orchestrator& o) {",
             *self.lines,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Loc, Op
+from pypto.ir.ops.arith import FUNCTIONS
 from pypto.ir.rounding import rounded_to
 from pypto.ir.types import BOOL, INDEX, DType, ScalarType
 
@@ -83,6 +84,8 @@ _CALLS = {
     "shl": "pypto::shift_left",
     "shr": "pypto::shift_right",
 }
+# In pypto/functions.h.
+_FUNCTIONS = {name: f"pypto::functions::{name}" for name in FUNCTIONS}
 _ROUNDINGS = {
     "cast_none": "pypto::rounded_to_even",
     "cast_rint": "pypto::rounded_to_even",
@@ -181,6 +184,8 @@ def text(expr: Expr, leaf: Callable[[Leaf], str], shortcut: Callable[[Expr], str
         return f"({args[0]} {_INFIX[expr.op]} {args[1]})"
     if expr.op in _CALLS:
         return f"{_CALLS[expr.op]}({args[0]}, {args[1]})"
+    if expr.op in _FUNCTIONS:
+        return f"{_FUNCTIONS[expr.op]}({args[0]})"
     if expr.op == "neg":
         return f"(-{args[0]})"
     if expr.op == "not":

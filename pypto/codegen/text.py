@@ -50,6 +50,7 @@ class KernelText:
         constants: SSA names of constants, by their text.
         base_lines: lines in front of all others, behind the constants.
         templates: which of ``ops`` call function templates of ours.
+        functions: which of ``ops`` are functions of numbers.
     """
 
     def __init__(self, tensors: int) -> None:
@@ -65,6 +66,7 @@ class KernelText:
         self._held = 0
         self._elements: dict[str, str] = {}
         self.templates: list[int] = []
+        self.functions: list[int] = []
         # Conditions and messages of the next call, and the note to which a check belongs that is not the call's own.
         self._pending: list[tuple[str, str] | tuple[str, str, int]] = []
         self.divisions = Divisions()
@@ -311,6 +313,11 @@ class KernelText:
     def divide(self, op: Op, quotient: Expr, function: str) -> None:
         """A division of whole numbers, whose divisor is checked wherever the result is used."""
         self.divisions.add(quotient, len(self.ops))
+        self._append(op, function)
+
+    def function(self, op: Op, function: str) -> None:
+        """A function of a number, which C++ computes."""
+        self.functions.append(len(self.ops))
         self._append(op, function)
 
     def must(self, op: Op, condition: Expr, message: str, function: str) -> None:

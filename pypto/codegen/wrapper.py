@@ -20,6 +20,7 @@ def print_wrapper(function: Function, kernel: Kernel) -> str:
     lines = [
         '#include "pypto/kernel.h"',
         '#include "pypto/scalar.h"',
+        *(['#include "pypto/functions.h"'] if kernel.functions else []),
         *(['#include "pypto/gather.h"'] if kernel.templates else []),
         f'#include "ptoas/{function.name}.cpp"',
         "",

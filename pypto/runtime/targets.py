@@ -17,13 +17,14 @@ RUNTIMES = (HOST_BUILD_GRAPH, TENSORMAP_AND_RINGBUFFER)
 _PACKAGE = Path(os.path.abspath(__file__)).parents[1]
 
 _KERNEL_HEADERS = ("abi.h", "bounds.h", "fault.h", "kernel.h", "memory_model.h", "scalar.h")
-_SIMULATOR_HEADERS = ("assertions.h", "gather.h", "signals.h", "tile_math.h", "tiles.h")
+_SIMULATOR_HEADERS = ("assertions.h", "functions.h", "gather.h", "signals.h", "tile_math.h", "tiles.h")
 _ORCHESTRATION_HEADERS = (
     "abi.h",
     "accesses.h",
     "checks.h",
     "executor.h",
     "fault.h",
+    "functions.h",
     "graph.h",
     "memory.h",
     "orchestration.h",

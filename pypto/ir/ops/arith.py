@@ -10,6 +10,8 @@ _A = Operand("a", Kind.SCALAR)
 _B = Operand("b", Kind.SCALAR)
 _FLAGS = (BOOL,)
 
+FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos")
+"""Functions of one floating-point number, by what they are called here and in `math`."""
 PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -69,6 +71,8 @@ _scalar_op("div", (_A, _B), _real)
 for _name in ("floordiv", "mod", "bitand", "bitor", "bitxor", "shl", "shr"):
     _scalar_op(_name, (_A, _B), _whole)
 _scalar_op("neg", (_A,), _number)
+for _name in FUNCTIONS:
+    _scalar_op(_name, (_A,), _real)
 _scalar_op("cmp", (_A, _B), _compare, (Attr("pred", str, choices=PREDICATES),))
 _FLAG_A, _FLAG_B = Operand("a", Kind.SCALAR, dtypes=_FLAGS), Operand("b", Kind.SCALAR, dtypes=_FLAGS)
 for _name in ("and", "or"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pypto.ir.nodes import Block, Op, Program
+from pypto.ir.ops.arith import FUNCTIONS
 from pypto.ir.reference.moving import MOVING, WHOLE, changes_elements
 from pypto.ir.reference.tiles import TILES, chosen, compared, converted, wrapped
 from pypto.ir.rounding import limits, rounded_to
@@ -33,6 +34,7 @@ _SCALARS: dict[str, Callable[..., Any]] = {
     "shl": lambda a, b: a << min(b, 64) if b > 0 else a,
     "shr": lambda a, b: a >> b if b > 0 else a,
     "neg": operator.neg,
+    **{name: TILES[name] for name in FUNCTIONS},
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
     "not": operator.not_,

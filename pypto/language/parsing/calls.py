@@ -31,6 +31,7 @@ from pypto.language.parsing.elementwise import (
     compared,
     filled,
     fold,
+    function_of,
     magnitude,
     negate,
     scalar_operand,
@@ -44,7 +45,7 @@ from pypto.language.parsing.model import (
     is_tensor,
     is_tile,
 )
-from pypto.language.parsing.operators import SYMBOLS, WITH_SCALAR
+from pypto.language.parsing.operators import NUMBER_FUNCTIONS, SYMBOLS, WITH_SCALAR
 from pypto.language.stubs import Operation
 
 
@@ -240,6 +241,19 @@ def _cond(frame: Frame, bound: Bound) -> Model:
     raise frame.syntax_error("pl.cond can only stand first in the body of a pl.while_ loop", bound.node)
 
 
+def _function(name: str) -> Handler:
+    """A function of a number, or of each element."""
+
+    def handler(frame: Frame, bound: Bound) -> Model:
+        model = bound[next(iter(bound.models))]
+        if is_number(model) or is_scalar(model) or isinstance(model, DynDim):
+            return function_of(frame, name, model, bound.label, bound.node)
+        frame.need_core(bound.label, bound.node)
+        return _tile_operation(frame, name, bound)
+
+    return handler
+
+
 Handler = Callable[[Frame, Bound], Model]
 
 _HANDLERS: dict[str, Handler] = {
@@ -260,6 +274,7 @@ _HANDLERS: dict[str, Handler] = {
     "max": _extreme("max"),
     "neg": _neg,
     "abs": _abs,
+    **{name: _function(name) for name in NUMBER_FUNCTIONS},
     "cast": _cast,
     "const": _const,
     "read": elements.read_call,

@@ -6,13 +6,22 @@ import ast
 from typing import Any
 
 from pypto.ir.nodes import Value
-from pypto.ir.types import BOOL, DynDim, MemorySpace, TileType
+from pypto.ir.types import BOOL, FP32, DynDim, MemorySpace, TileType
 from pypto.ir.values import defining_op
 from pypto.language.parsing import arrays
 from pypto.language.parsing.arguments import element
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor, is_tile
-from pypto.language.parsing.operators import COMMUTATIVE, EXCHANGED, EXPANDED, ON_TILES, PYTHON, SYMBOLS, WITH_SCALAR
+from pypto.language.parsing.operators import (
+    COMMUTATIVE,
+    EXCHANGED,
+    EXPANDED,
+    NUMBER_FUNCTIONS,
+    ON_TILES,
+    PYTHON,
+    SYMBOLS,
+    WITH_SCALAR,
+)
 
 
 def apply_binary(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) -> Model:
@@ -74,8 +83,12 @@ def _scalars(frame: Frame, sign: str, left: Model, right: Model, node: ast.AST) 
 
 def _scalar_power(frame: Frame, base: Model, exponent: Model, node: ast.AST) -> Model:
     """A power of a run-time number, as products."""
+    if is_number(exponent) and exponent in _POWERS:
+        for name in _POWERS[exponent]:
+            base = function_of(frame, name, base, "**", node)
+        return base
     if not is_number(exponent) or exponent != int(exponent) or not 1 <= exponent <= _LARGEST_POWER:
-        raise frame.error(f"** of a run-time number takes an exponent from 1 to {_LARGEST_POWER}", node)
+        raise frame.error(f"** of a run-time number takes the exponents 0.5, -0.5, -1 and 1 to {_LARGEST_POWER}", node)
     result = base
     for _ in range(int(exponent) - 1):
         result = _scalars(frame, "mul", result, base, node)
@@ -230,6 +243,26 @@ def magnitude(frame: Frame, model: Model, node: ast.AST) -> Model:
     if isinstance(model, DynDim):
         model = frame.dimension(model, node)
     return abs(model) if is_number(model) else apply_binary(frame, "max", model, negate(frame, model, node), node)
+
+
+def function_of(frame: Frame, name: str, model: Model, label: str, node: ast.AST) -> Model:
+    """A function of :data:`~pypto.language.parsing.operators.NUMBER_FUNCTIONS` of a known or run-time number."""
+    if isinstance(model, DynDim):
+        model = frame.dimension(model, node)
+    if is_number(model):
+        try:
+            return NUMBER_FUNCTIONS[name](model)
+        except (ArithmeticError, ValueError) as error:
+            raise frame.error(f"{label} of {model} cannot be computed: {error}", node) from None
+    if model.type.dtype == BOOL:
+        raise frame.error(f"{label} does not take conditions", node)
+    dtype = model.type.dtype if model.type.dtype.is_float else FP32
+    made = frame.operand(model, dtype, node)
+    if name in ("rsqrt", "recip"):
+        if name == "rsqrt":
+            made = frame.op("arith.sqrt", [made], node).result
+        return frame.op("arith.div", [frame.operand(1.0, dtype, node), made], node).result
+    return frame.op(f"arith.{name}", [made], node).result
 
 
 def inverted(frame: Frame, model: Model, node: ast.AST) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,16 @@ WITH_SCALAR = {
     "shl": "shls",
     "shr": "shrs",
     "cmp": "cmps",
+}
+# Functions of one number: what they give for one that is known while compiling.
+NUMBER_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "sin": math.sin,
+    "cos": math.cos,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "recip": lambda x: 1 / x,
 }
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and_", "or_", "xor"})
 # A comparison with its sides exchanged.

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pypto.ir.types import DynDim
-from pypto.language.parsing.elementwise import apply_binary, magnitude
+from pypto.language.parsing.elementwise import apply_binary, function_of, magnitude
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, is_number, is_scalar
+from pypto.language.parsing.operators import NUMBER_FUNCTIONS
 from pypto.language.source import MathFunction
 
 _BUILTIN_ADVICE = {
@@ -70,7 +71,10 @@ def _builtin(frame: Frame, name: str, node: ast.Call, evaluate: Callable[[Frame,
 
 
 def call_math(frame: Frame, target: MathFunction, args: list[Model], kwargs: dict[str, Model], node: ast.Call) -> Model:
-    """A function of ``math`` on known numbers."""
+    """A function of ``math``: of known numbers, and those that `pl` has as well of run-time numbers."""
+    run_time = len(args) == 1 and (is_scalar(args[0]) or isinstance(args[0], DynDim))
+    if run_time and not kwargs and target.name in NUMBER_FUNCTIONS:
+        return function_of(frame, target.name, args[0], f"math.{target.name}", node)
     if kwargs or not all(is_number(a) for a in args):
         raise frame.error(
             f"math.{target.name} takes numbers known while compiling; for tiles use the operation of pl", node

@@ -37,6 +37,13 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "shl": lambda a, b: a << min(b, 64) if b > 0 else a,
     "shr": lambda a, b: a >> b if b > 0 else a,
 }
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "log": np.log,
+    "sin": np.sin,
+    "cos": np.cos,
+}
 _ROUNDINGS: dict[str, Callable[[float], int]] = {
     # Python's own takes a half to the even number.
     "none": round,
@@ -67,6 +74,9 @@ def compute(name: str, operands: list[Number], attrs: dict[str, Any]) -> Number:
         return operands[1] if operands[0] else operands[2]
     if name == "not":
         return not operands[0]
+    if name in _FUNCTIONS:
+        with np.errstate(all="ignore"):
+            return rounded(float(_FUNCTIONS[name](operands[0])), dtype)
     if name == "neg":
         return rounded(-operands[0], dtype)
     if name == "cast":

@@ -7,6 +7,8 @@ import pytest
 from kernel_texts import in_incore, in_scope, lowered
 from meaning import agree, arguments
 
+from pypto.codegen.generate import generate
+from pypto.ir.errors import IRError
 from pypto.ir.reference.interpreter import run
 from pypto.ir.reference.tiles import converted
 from pypto.ir.rounding import CAST_MODES, rounded_to
@@ -77,7 +79,40 @@ def test_conversions_to_fewer_bits_keep_the_low_ones_of_scalars_and_tiles() -> N
         "n if x > 0.1 else 0.5",
         "2.0 if n == x * 20 else n * a.shape[0]",
         "pl.abs(x - 1) + abs(-n) * 2",
+        "math.sqrt(x) + n ** -1 - x ** 0.5 * x ** -0.5",
+        "math.sqrt(n * n) + math.log(x / x) + math.cos(x - 0.25)",
     ],
 )
 def test_whole_number_beside_a_floating_point_one_becomes_one(expression: str) -> None:
     agree(in_incore(f"r = {expression}\nout[:] = pl.full([64, 64], pl.FP32, r)"))
+
+
+@pytest.mark.parametrize("name", ["sqrt", "exp", "log", "sin", "cos", "rsqrt", "recip"])
+def test_functions_of_numbers(name: str) -> None:
+    values = {**arguments(5), "x": 0.7}
+    run(
+        lowered(in_incore(f"out[:] = pl.full([64, 64], pl.FP32, pl.{name}(x) * pl.{name}(n) + pl.{name}(2.0))")), values
+    )
+    function = {"rsqrt": lambda v: v**-0.5, "recip": lambda v: 1 / v}.get(name) or getattr(np, name)
+    np.testing.assert_allclose(values["out"], function(0.7) * function(5.0) + function(2.0), rtol=1e-12)
+
+
+def test_host_entry_computes_functions_of_numbers() -> None:
+    assert compute("sqrt", [2.0], {"dtype": "FP32"}) == float(np.sqrt(np.float32(2)))
+    assert np.isnan(compute("log", [-1.0], {"dtype": "FP32"}))
+
+
+def test_device_has_no_functions_of_numbers_on_its_cores() -> None:
+    body = "{}    with pl.at(level=pl.Level.CORE_GROUP):\n        out[:] = pl.mul(a, {})\n    return out\n"
+    head = "@entry\ndef main(a: pl.Tensor[[64, 64], pl.FP32], x: float, out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):\n"
+    in_front = lowered(head + body.format("    y = pl.exp(x)\n", "y"))
+    orchestration = generate(in_front, "Ascend910B", "device")["orchestration/main.cpp"]
+    assert b'#include "pypto/functions.h"' in orchestration and b"pypto::functions::exp(p1)" in orchestration
+    on_core = lowered(head + body.format("", "pl.exp(x)"))
+    with pytest.raises(IRError, match=r"pl\.exp of a number on a core.*in front of the scope") as caught:
+        generate(on_core, "Ascend910B", "device")
+    assert caught.value.loc is not None and caught.value.loc.line == 4
+    assert (
+        b"functions.h"
+        not in generate(lowered(head + body.format("", "x")), "Ascend910B", "sim")["orchestration/main.cpp"]
+    )
