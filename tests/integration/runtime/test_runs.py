@@ -70,7 +70,7 @@ def test_a_run_without_tasks(scenarios: CompiledProgram) -> None:
         (105, "view outside its tensor: axis 1 has length 6, but elements 1 to 1+6 were asked for"),
         (106, "no kernel has the function id 99"),
         (107, "a tensor has at most 2147483647 elements"),
-        (108, "axis 0 of length 0"),
+        (108, "axis 0 of length -1"),
         (109, "the value 300 of parameter 'n' does not fit where it is used"),
         (110, "parameter 'scenario' is not a tensor"),
         (111, "parameter 'x' is not a scalar"),

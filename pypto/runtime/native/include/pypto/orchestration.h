@@ -135,12 +135,12 @@ class Orchestrator {
     for (int axis = rank - 1; axis >= 0; --axis) {
       const int64_t length = lengths[static_cast<size_t>(axis)];
       strides[static_cast<size_t>(axis)] = elements;
-      if (length < 1 || length > kMaxElements / elements)
+      if (length < 0 || length > kMaxElements / std::max<int64_t>(elements, 1))
         throw Error("a workspace with axis " + std::to_string(axis) + " of length " + std::to_string(length) +
-                    "; lengths are positive and a tensor has at most " + std::to_string(kMaxElements) + " elements");
+                    "; a tensor has at most " + std::to_string(kMaxElements) + " elements");
       elements *= length;
     }
-    const int64_t bytes = elements * size_of(dtype);
+    const int64_t bytes = std::max<int64_t>(elements, 1) * size_of(dtype);
     if (ring_) wait_for_room(bytes);
     auto [data, owner] = workspaces_.make(bytes);
     return Tensor(data, dtype, rank, lengths, strides, next_root_++, std::move(owner));
@@ -395,6 +395,10 @@ class Orchestrator {
 
 inline TaskBuilder& TaskBuilder::tensor_argument(const Tensor& tensor, const Tensor& part, bool writes) {
   if (tensor.root() < 0) throw Error(std::string("task '") + task_.kernel->name + "' got a tensor that was never made");
+  for (int axis = 0; axis < tensor.rank(); ++axis)
+    if (tensor.dim(axis) < 1)
+      throw Error(std::string("an empty tensor: axis ") + std::to_string(axis) + " of what task '" +
+                  task_.kernel->name + "' is given has no elements; do it under `if` there are some");
   const Region touched = Region::of(part);
   // Checked runs hold the task to what it was said to touch.
   const Region allowed = orchestrator_.checked_ ? touched : Region::of(tensor);

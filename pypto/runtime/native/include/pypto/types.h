@@ -112,7 +112,8 @@ class Tensor {
   // Distance between neighbours along an axis, in elements.
   int64_t stride(int axis) const { return strides_[checked_axis(axis)]; }
 
-  // A block of the same memory. Throws when it does not lie inside this tensor.
+  // A block of the same memory; it can be empty, but no task is given such a one. Throws when it does not lie inside
+  // this tensor.
   Tensor view(std::initializer_list<int64_t> offsets, std::initializer_list<int64_t> sizes) const {
     if (static_cast<int>(offsets.size()) != rank_ || static_cast<int>(sizes.size()) != rank_)
       throw Error("view of a tensor of rank " + std::to_string(rank_) + " with " + std::to_string(offsets.size()) +
@@ -121,9 +122,9 @@ class Tensor {
     int64_t skipped = 0;
     for (int axis = 0; axis < rank_; ++axis) {
       const int64_t offset = offsets.begin()[axis], size = sizes.begin()[axis], length = shape_[axis];
-      if (size < 1)
-        throw Error("an empty slice: of axis " + std::to_string(axis) + ", elements " + std::to_string(offset) +
-                    " up to " + std::to_string(offset + size) + " were asked for; a slice needs at least one element");
+      if (size < 0)
+        throw Error("a slice that ends before it begins: of axis " + std::to_string(axis) + ", elements " +
+                    std::to_string(offset) + " up to " + std::to_string(offset + size) + " were asked for");
       if (offset < 0 || offset > length || size > length - offset)
         throw Error("view outside its tensor: axis " + std::to_string(axis) + " has length " + std::to_string(length) +
                     ", but elements " + std::to_string(offset) + " to " + std::to_string(offset) + "+" +
