@@ -47,7 +47,7 @@ def spmd(core_num: Any, *, sync_start: Any = False, name_hint: Any = '', optimiz
     """A scope that runs once for each of ``core_num`` blocks: ``for block in pl.spmd(4):`` or ``with pl.spmd(4):``."""
 
 def split_aiv(n: Any, *, mode: Any) -> Any:
-    """A part of a scope that both vector cores run: ``for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):``."""
+    """A part of a scope that both vector cores run: ``for core in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):``. UP_DOWN and LEFT_RIGHT: each has half of the rows or columns of the tiles; NONE: each has tiles of its own."""
 
 def submit(*args: Any, **kwargs: Any) -> Any:
     """``result, tasks = pl.submit(kernel, *arguments, deps=[...])``: a call of a kernel whose tasks get a name."""
@@ -107,10 +107,10 @@ def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
     """Not supported: ptoas places every tile by itself."""
 
 def aiv_shard(x: Any, span: Any = None) -> Any:
-    """A tile of the matrix core, for the vector cores of `pl.split_aiv`."""
+    """This vector core's half of a tile of the matrix core, in ``pl.split_aiv``; all of it under ``SplitMode.NONE``."""
 
 def aic_gather(x: Any, span: Any = None) -> Any:
-    """A tile that the vector cores of `pl.split_aiv` made, for the matrix core."""
+    """One tile of the halves that the vector cores of ``pl.split_aiv`` made, for use behind the region."""
 
 def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
     """As ``fillpad``, in the memory of the tile."""

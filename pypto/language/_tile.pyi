@@ -44,10 +44,10 @@ def alloc(memory_space: Any, size: Any, *, pinned: Any = False) -> Any:
     """Not supported: ptoas places every tile by itself."""
 
 def aiv_shard(x: Any, span: Any = None) -> Any:
-    """A tile of the matrix core, for the vector cores of `pl.split_aiv`."""
+    """This vector core's half of a tile of the matrix core, in ``pl.split_aiv``; all of it under ``SplitMode.NONE``."""
 
 def aic_gather(x: Any, span: Any = None) -> Any:
-    """A tile that the vector cores of `pl.split_aiv` made, for the matrix core."""
+    """One tile of the halves that the vector cores of ``pl.split_aiv`` made, for use behind the region."""
 
 def fillpad_inplace(tile: Any, pad_value: Any = PadValue.zero) -> Any:
     """As ``fillpad``, in the memory of the tile."""

@@ -98,7 +98,10 @@ user_name(
 user_name(
     "split_aiv",
     "n, *, mode",
-    "A part of a scope that both vector cores run: ``for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):``.",
+    (
+        "A part of a scope that both vector cores run: ``for core in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):``. "
+        "UP_DOWN and LEFT_RIGHT: each has half of the rows or columns of the tiles; NONE: each has tiles of its own."
+    ),
     (PL,),
 )
 user_name(

@@ -392,13 +392,13 @@ user_name(
 user_name(
     "aiv_shard",
     "x, span=None",
-    "A tile of the matrix core, for the vector cores of `pl.split_aiv`.",
+    "This vector core's half of a tile of the matrix core, in ``pl.split_aiv``; all of it under ``SplitMode.NONE``.",
     ON_TILES,
 )
 user_name(
     "aic_gather",
     "x, span=None",
-    "A tile that the vector cores of `pl.split_aiv` made, for the matrix core.",
+    "One tile of the halves that the vector cores of ``pl.split_aiv`` made, for use behind the region.",
     ON_TILES,
 )
 user_name(

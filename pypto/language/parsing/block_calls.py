@@ -5,6 +5,7 @@ from __future__ import annotations
 from pypto.ir.nodes import FunctionKind, Param, Value
 from pypto.ir.types import INDEX, ScalarType
 from pypto.language.annotations import SplitMode
+from pypto.language.parsing import lanes
 from pypto.language.parsing.arguments import tensor_argument
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
@@ -38,15 +39,6 @@ def _no_dep(frame: Frame, bound: Bound) -> Model:
     return frame.op("tensor.untracked", [tensor], bound.node).result
 
 
-def _across(frame: Frame, bound: Bound) -> Model:
-    """Tiles are exchanged between kinds of cores by the compiler, wherever they are used."""
-    if frame.lane is None:
-        raise frame.syntax_error(f"{bound.label} stands in `for lane in pl.split_aiv(2, mode=...):`", bound.node)
-    if bound["span"] is not None:
-        raise frame.error(f"{bound.label}: span is not supported", bound.place("span"))
-    return frame.tile(bound["x"], bound.place("x"), f"{bound.label}: x")
-
-
 def _split(frame: Frame, bound: Bound) -> Model:
     if not isinstance(bound["mode"], SplitMode):
         raise frame.error(
@@ -68,9 +60,9 @@ def _slots(frame: Frame, bound: Bound) -> Model:
 HANDLERS = {
     "get_block_idx": lambda frame, bound: block_number(frame, "idx"),
     "get_block_num": lambda frame, bound: block_number(frame, "num"),
-    "get_subblock_idx": lambda frame, bound: frame.lane or 0,
-    "aiv_shard": _across,
-    "aic_gather": _across,
+    "get_subblock_idx": lanes.subblock,
+    "aiv_shard": lanes.shard,
+    "aic_gather": lanes.gather,
     "split": _split,
     "cross_core_slot": _slots,
     "tensor.no_dep": _no_dep,

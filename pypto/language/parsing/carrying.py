@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.types import INDEX, ScalarType, TensorType, Type
 from pypto.language.errors import KernelNameError
-from pypto.language.parsing import handing
+from pypto.language.parsing import handing, lanes
 from pypto.language.parsing.expressions import evaluate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import no_tasks
@@ -61,6 +61,7 @@ class _Plan:
         inputs: carried tensors that may be an input of the function, so that nothing may write them.
         plain: carried tensors that begin as the tile of a scope and become other tensors.
         tasks: names of tasks that begin as None.
+        lanes: names that have a value of its own on each vector core at the end of a turn.
     """
 
     tensors: set[str] = field(default_factory=set)
@@ -69,6 +70,7 @@ class _Plan:
     inputs: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)
     tasks: set[str] = field(default_factory=set)
+    lanes: set[str] = field(default_factory=set)
 
 
 class _Again(Exception):
@@ -103,12 +105,14 @@ def carry(
     while True:
         frame.env = dict(outside)
         frame.restore_names(outer)
+        for name in sorted(plan.lanes):
+            lanes.set_apart(frame.env, name)
         names = [name for name in _carried_names(statements, loop, plan) if name not in local]
         aliases = _aliases(names, outside, plan)
         names = [name for name in names if name not in aliases]
         inits = [_initial(frame, name, plan, node) for name in names]
         first = [] if condition is None else [condition(True)]
-        args = [Value(name, _open(v)) for name, v in zip(names, inits, strict=True)]
+        args = [Value(lanes.base_name(name), _open(v)) for name, v in zip(names, inits, strict=True)]
         for name, init, arg in zip(names, inits, args, strict=True):
             if is_tensor(arg):
                 frame.directions[id(arg)] = Direction.In if name in plan.inputs else frame.direction(init)
@@ -124,6 +128,8 @@ def carry(
             for (name, _), model in zip(loop.explicit, [evaluate(frame, part) for part in loop.yielded], strict=True):
                 frame.env[name] = model
             _look_back(statements, loop, outside, [*names, *aliases], plan)
+            for name in plan.lanes:
+                lanes.set_apart(frame.env, name)
             last = [_last(frame, name, init, plan, node) for name, init in zip(names, inits, strict=True)]
             _check_tiles(frame, names, inits, last, plan)
             return last if condition is None else [*last, condition(False)]
@@ -140,13 +146,14 @@ def carry(
         made = frame.builder.op(op, [*operands, *inits, *first], attrs, regions=regions)
     if frame.on_core:
         frame.core_values.add(id(made))
-    _forget(statements, loop, outside, names, local)
+    _forget(statements, loop, outside, [*names, *plan.lanes], local)
     for name, arg, result in zip(names, args, made.results, strict=False):
-        result.name, result.type = name, arg.type
+        result.name, result.type = lanes.base_name(name), arg.type
         frame.directions[id(result)] = frame.directions.get(id(arg), Direction.InOut)
         handing.keep_tile(frame, result, arg)
         frame.env[name] = result
     frame.env.update((alias, frame.env[name]) for alias, name in aliases.items())
+    frame.env.update((name, lanes.PER_LANE) for name in plan.lanes)
     for name in plan.changed & set(names):
         # What was changed in place is changed for the callers as well.
         frame.rebind(outside[name], frame.env[name])
@@ -165,6 +172,7 @@ def _carried_names(statements: Statements, loop: Loop, plan: _Plan) -> list[str]
     explicit = [name for name, _ in loop.explicit]
     names = []
     stored = [*stored_names(loop.body), *sorted(plan.changed)]
+    keys = [lanes.lane_key(name, lane) for name in sorted(plan.lanes) for lane in lanes.LANES]
     for name in [*explicit, *(n for n in stored if n not in explicit)]:
         env = statements.frame.env
         if name not in env or (name not in explicit and name not in needed and name not in plan.changed):
@@ -174,7 +182,7 @@ def _carried_names(statements: Statements, loop: Loop, plan: _Plan) -> list[str]
         plain = is_number(model) or is_scalar(model) or is_tile(model) or is_tasks(model) or name in plan.tasks
         if plain or (is_tensor(model) and chosen):
             names.append(name)
-    return names
+    return [*names, *keys]
 
 
 def _aliases(names: Sequence[str], outside: dict[str, Model], plan: _Plan) -> dict[str, str]:
@@ -206,7 +214,15 @@ def _look_back(
     """After the body: a tensor that has become another one, or a tile, has to be carried after all."""
     frame = statements.frame
     needed = statements.live.entering_body(loop.node) | statements.live.after(loop.node)
-    changed = {n for n, old in outside.items() if is_tile(old) and n not in names and frame.env.get(n) is not old}
+    if fresh := lanes.apart(frame.env, outside) - plan.lanes:
+        plan.lanes |= fresh & (needed | {n for n in fresh if n not in stored_names(loop.body)})
+        if fresh & plan.lanes:
+            raise _Again
+    changed = {
+        n
+        for n, old in outside.items()
+        if is_tile(old) and n not in names and frame.env.get(n) is not old and lanes.base_name(n) not in plan.lanes
+    }
     if changed := changed - set(stored_names(loop.body)):
         plan.changed |= changed
         raise _Again
@@ -228,6 +244,7 @@ def _look_back(
 def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> Value:
     """The value a carried name has at the end of the body; it must keep the type it began with."""
     model = frame.env[name]
+    name = lanes.base_name(name)
     if isinstance(model, Unusable):
         raise frame.error(f"{name} {model.reason}", node, KernelNameError)
     if isinstance(init.type, ScalarType) and (is_number(model) or is_scalar(model)):

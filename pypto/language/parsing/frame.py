@@ -28,6 +28,7 @@ from pypto.language.source import FunctionSource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pypto.language.parsing.lanes import Lane
     from pypto.language.parsing.program import ProgramParser
 
 
@@ -49,7 +50,7 @@ class Frame:
         caller: for a function that is spliced: where it is called.
         directions: how tensors may be used that loops carry or an ``if`` chooses, by identity.
         blocks: number of the current block and of all blocks, inside of a launch over blocks.
-        lane: which of the two vector cores of a block the current point is for, inside of a region that both run.
+        lane: the vector core that the current point is for, inside of a region that both of a block run.
         windows: by identity, a rank's own part of a window and the tensor of all ranks' parts.
         hidden: parameters that the function has besides those of its signature, by what they stand for.
         tiles: workspaces, or views of them, that stand for the tile which one scope hands to others, and its type.
@@ -71,7 +72,7 @@ class Frame:
         self.caller: Frame | None = None
         self.directions: dict[int, Direction] = {}
         self.blocks: tuple[Model, Model] | None = None
-        self.lane: int | None = None
+        self.lane: Lane | None = None
         self.hidden: dict[str, Value] = {}
         self.windows: dict[int, tuple[Value, Value]] = {}
         self.tiles: dict[Value, TileType] = {}

@@ -9,7 +9,7 @@ from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TileType
 from pypto.ir.values import defining_op, length_text, same_value
-from pypto.language.parsing import arrays, elements, handing, loops, tasks
+from pypto.language.parsing import arrays, elements, handing, lanes, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import no_tasks
@@ -252,16 +252,19 @@ class Statements:
         live = self.live.after(node)
         merged: list[tuple[str, list[Value]]] = []
         aliases: dict[str, str] = {}
+        keys = lanes.keys_of_branches([env for _, env in branches], before)
         changed = [n for n, m in before.items() if is_tile(m) and any(env[n] is not m for _, env in branches)]
-        for name in dict.fromkeys([*stored_names([*node.body, *node.orelse]), *changed]):
+        for name in dict.fromkeys([*stored_names([*node.body, *node.orelse]), *changed, *keys]):
             models = [env.get(name, Unusable("")) for _, env in branches]
-            if any(isinstance(model, Unusable) for model in models):
+            if all(model is lanes.PER_LANE for model in models):
+                frame.env[name] = lanes.PER_LANE
+            elif any(isinstance(model, Unusable) for model in models):
                 frame.env[name] = Unusable("is not assigned in both branches of an if; give it a value before")
             elif _same_model(*models):
                 frame.env[name] = models[0]
             elif (twin := next((n for n, v in merged if name in changed and _same(v, models)), None)) is not None:
                 aliases[name] = twin
-            elif name in live or (name in changed and frame.held_outside(before[name])):
+            elif lanes.base_name(name) in live or (name in changed and frame.held_outside(before[name])):
                 merged.append((name, self._merge(name, models, [block for block, _ in branches], node)))
             else:
                 frame.env[name] = Unusable("is assigned only inside an if; give it a value before")

@@ -11,8 +11,8 @@ from pypto.ir.limits import MOST_BLOCKS
 from pypto.ir.nodes import Block, FunctionKind, Op, Value
 from pypto.ir.rewrite import all_used
 from pypto.ir.types import INDEX, ScalarType
-from pypto.language.annotations import Level, SplitMode
-from pypto.language.parsing import scopes
+from pypto.language.annotations import Level
+from pypto.language.parsing import lanes, scopes
 from pypto.language.parsing.binding import Bound, bind
 from pypto.language.parsing.block_calls import block_number
 from pypto.language.parsing.expressions import PREDICATES, call_function, evaluate, window
@@ -67,7 +67,7 @@ def parse_for(statements: Statements, node: ast.For, target: Operation, call: as
     if not isinstance(node.target, ast.Name):
         raise frame.syntax_error("a loop has one variable", node.target)
     if target.name == "split_aiv":
-        _lanes(statements, node.body, _bound(frame, target, call), node.target.id)
+        lanes.parse_region(statements, node.body, _bound(frame, target, call), node.target.id)
         return
     _refuse_cores(frame, target, call)
     bound = _bound(frame, target, call)
@@ -264,28 +264,6 @@ def _of_blocks(model: Model, outside: set[int]) -> Model:
     if isinstance(model, Value) and id(model) not in outside and not is_tasks(model):
         return gone(model, "launch")
     return model
-
-
-def _lanes(statements: Statements, body: Sequence[ast.stmt], bound: Bound, variable: str) -> None:
-    """Both vector cores of a block run the body; here one after the other."""
-    frame = statements.frame
-    frame.need_core(bound.label, bound.node)
-    if bound["mode"] is not SplitMode.NONE:
-        mode = bound["mode"]
-        shown = f"pl.SplitMode.{mode.name}" if isinstance(mode, SplitMode) else describe(mode)
-        raise frame.error(
-            f"pl.split_aiv: mode={shown} is not supported: tiles are not halved between vector cores; divide the work "
-            "by the loop variable under pl.SplitMode.NONE",
-            bound.place("mode"),
-        )
-    if bound["n"] != 2:
-        raise frame.error("pl.split_aiv: n must be 2: a block has two vector cores", bound.place("n"))
-    before, outer = dict(frame.env), frame.lane
-    for frame.lane in (0, 1):
-        # Each has tiles and numbers of its own.
-        frame.env = {**before, variable: frame.lane}
-        statements.block(body)
-    frame.lane = outer
 
 
 # Options
