@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pypto._identity.host.schema import HOST_FIELDS
 from pypto._identity.identity import COMPONENT_NAMES, ToolchainIdentity
-from pypto._identity.records import encode_record
+from pypto._identity.package import package_record
+from pypto._identity.records import encode_record, is_digest
 from pypto._identity.schema import (
+    EVIDENCE,
     FRAME_FIELDS,
     HERMETIC_FIELDS,
     PARTS,
@@ -24,6 +26,10 @@ from pypto._identity.schema import (
 )
 
 _SHOWN = 100
+_FILES = 10
+
+CONTENT = "content"
+"""The field of a record that holds the digest of a list of files."""
 
 
 class _Absent:
@@ -43,10 +49,12 @@ class IdentityParts:
     Attributes:
         digests: digest of each part: the five components, `source` and `specialization`.
         records: by part, what its digest was taken of; a part without record is compared by its digest.
+        contents: by the digest that stands in a record as `content`, the list of files that it was taken of.
     """
 
     digests: Mapping[str, str]
     records: Mapping[str, Any] = field(default_factory=dict)
+    contents: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if set(self.digests) != set(PARTS):
@@ -62,16 +70,25 @@ class IdentityParts:
         source: Mapping[str, Any] | None = None,
         specialization: Mapping[str, Any] | None = None,
     ) -> IdentityParts:
-        """The parts of a key, and the records of those that are at hand.
+        """The parts of a key, and the records and lists of files that are at hand.
 
         Raises:
             ValueError: the environment is not usable.
         """
         requested = {SOURCE: source, SPECIALIZATION: specialization}
+        records = {**environment.records, **{part: found for part, found in requested.items() if found is not None}}
+        lists = {digest: package_record(digest) for digest in content_digests(records.values())}
         return cls(
             {**environment.components, SOURCE: source_digest, SPECIALIZATION: specialization_digest},
-            {**environment.records, **{part: record for part, record in requested.items() if record is not None}},
+            records,
+            {digest: files for digest, files in lists.items() if files is not None},
         )
+
+
+def content_digests(records: Iterable[Any]) -> set[str]:
+    """The digests of lists of files that stand in the records of components."""
+    found = (record.get(EVIDENCE) for record in records if isinstance(record, dict))
+    return {e[CONTENT] for e in found if isinstance(e, dict) and is_digest(e.get(CONTENT))}
 
 
 @dataclass(frozen=True)
@@ -135,10 +152,40 @@ def _part_differences(part: str, before: IdentityParts, after: IdentityParts) ->
                 pair = one.pop(name, ABSENT), other.pop(name, ABSENT)
                 if not _same(*pair):
                     found.append(Difference(f"{SETTINGS}/{part}", (name,), *pair, setting.meaning))
-        found += _differences(part, (), one, other)
+        for difference in _differences(part, (), one, other):
+            found += _files(difference, before.contents, after.contents)
     if not found:
         found.append(Difference(part, (), before.digests[part], after.digests[part], "digest; its record is not known"))
     return found
+
+
+def _files(difference: Difference, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """The files behind a difference of content, where both lists are known; of many, some names."""
+    if difference.path != (CONTENT,) or difference.before not in before or difference.after not in after:
+        return [difference]
+    one, other = _file_table(before[difference.before]), _file_table(after[difference.after])
+    names = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    if len(names) > _FILES:
+        some = ", ".join(names[:_FILES])
+        return [replace(difference, meaning=f"{difference.meaning}; {len(names)} files differ, such as {some}")]
+    return [
+        Difference(
+            difference.part,
+            (CONTENT, name),
+            one.get(name, ABSENT),
+            other.get(name, ABSENT),
+            f"SHA-256 of a file of the package; {difference.meaning}",
+        )
+        for name in names
+    ] or [difference]  # a list of another form
+
+
+def _file_table(record: Any) -> dict[str, str]:
+    """SHA-256 by path; empty for a record of another form."""
+    try:
+        return {str(name): str(digest) for name, digest in record["files"]}
+    except (TypeError, KeyError, ValueError):
+        return {}
 
 
 def _differences(part: str, path: tuple[str, ...], before: Any, after: Any) -> Iterator[Difference]:
@@ -171,7 +218,7 @@ def _merged(found: list[Difference]) -> Iterator[Difference]:
 
 
 def _importance(difference: Difference) -> tuple[int, int, tuple[str, ...]]:
-    known = _field(difference.part, difference.path)
+    known = _field(difference.part, difference.path[:1] if difference.path[:1] == (CONTENT,) else difference.path)
     order = (SETTINGS, *PARTS)
     return order.index(difference.part), len(_fields()) if known is None else known[0], difference.path
 

@@ -13,6 +13,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pypto._identity.content import Fingerprint
 from pypto._identity.records import digest_record
@@ -33,6 +34,8 @@ PACKAGE_FILES = (
 
 _MAX_DEPTH = 32
 _CHUNK = 1 << 18
+
+_records: dict[str, dict[str, Any]] = {}
 
 
 def default_package_root() -> Path:
@@ -76,6 +79,11 @@ def package_fingerprints(package_root: str | os.PathLike[str]) -> dict[str, Fing
         return {"pypto": unavailable, "runtime": unavailable}
 
 
+def package_record(digest: str) -> dict[str, Any] | None:
+    """What the digest of a component was taken of, if this process did: under `files`, path and SHA-256 of each."""
+    return _records.get(digest)
+
+
 @functools.lru_cache(maxsize=8)
 def _read_package(root: str) -> dict[str, str]:
     entries: dict[str, list[list[str]]] = {"pypto": [], "runtime": []}
@@ -84,7 +92,12 @@ def _read_package(root: str) -> dict[str, str]:
     for component, files in entries.items():
         if not files:
             raise ValueError(f"it has no files of {component}")
-    return {name: digest_record({"component": name, "files": files}) for name, files in entries.items()}
+    digests = {}
+    for name, files in entries.items():
+        record = {"component": name, "files": files}
+        digests[name] = digest_record(record)
+        _records[digests[name]] = record
+    return digests
 
 
 def _hash_file(path: str) -> str:

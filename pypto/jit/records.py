@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,9 @@ def keep_records(root: Path, parts: IdentityParts) -> None:
     with contextlib.suppress(OSError):
         folder = root / RECORDS
         folder.mkdir(exist_ok=True)
-        for part, record in parts.records.items():
-            target = folder / f"{parts.digests[part]}.json"
+        named = {parts.digests[part]: record for part, record in parts.records.items()}
+        for digest, record in {**named, **parts.contents}.items():
+            target = folder / f"{digest}.json"
             data = _encoded(record)
             if data is not None and not target.exists():
                 _write(target, data)
@@ -47,11 +49,22 @@ def key_parts(key: ArtifactKey) -> IdentityParts:
 
 def stored_parts(root: Path, key: ArtifactKey) -> IdentityParts:
     """What a stored key was made from, as far as its records are there."""
-    from pypto._identity.explain import IdentityParts
+    from pypto._identity.explain import IdentityParts, content_digests
 
     digests = key_parts(key).digests
     found = {part: _read(root, digest) for part, digest in digests.items()}
-    return IdentityParts(digests, {part: record for part, record in found.items() if record is not None})
+    records = {part: record for part, record in found.items() if record is not None}
+    contents = {digest: _read(root, digest) for digest in content_digests(records.values())}
+    return IdentityParts(digests, records, {digest: files for digest, files in contents.items() if files is not None})
+
+
+def record_names(root: Path, keys: Collection[ArtifactKey]) -> set[str]:
+    """Digests of all records that stored keys were made from."""
+    from pypto._identity.explain import content_digests
+
+    names = {digest for key in keys for digest in key_parts(key).digests.values()}
+    components = {digest for key in keys for digest in key.environment.components.values()}
+    return names | content_digests(_read(root, digest) for digest in components)
 
 
 def as_stored(parts: IdentityParts) -> IdentityParts:
@@ -59,7 +72,8 @@ def as_stored(parts: IdentityParts) -> IdentityParts:
     from pypto._identity.explain import IdentityParts
 
     encoded = {part: _encoded(record) for part, record in parts.records.items()}
-    return IdentityParts(parts.digests, {part: json.loads(data) for part, data in encoded.items() if data is not None})
+    records = {part: json.loads(data) for part, data in encoded.items() if data is not None}
+    return IdentityParts(parts.digests, records, parts.contents)
 
 
 def _encoded(record: Any) -> bytes | None:

@@ -17,7 +17,7 @@ from pypto.jit.cli.entries import Contents, StoredEntry, existing_root
 from pypto.jit.cli.errors import CommandError
 from pypto.jit.cli.inspect_root import invalid_entries
 from pypto.jit.cli.output import counted, print_json, size_text
-from pypto.jit.records import RECORDS, key_parts
+from pypto.jit.records import RECORDS, record_names
 
 
 @dataclass(frozen=True)
@@ -185,11 +185,10 @@ def _remove_folder(root: Path, path: str) -> None:
 
 
 def _drop_records(root: Path, left: Iterable[StoredEntry]) -> None:
-    used: set[str] = set()
-    for entry in left:
-        if entry.manifest is None:
-            return
-        used.update(key_parts(entry.manifest.key).digests.values())
+    manifests = [entry.manifest for entry in left]
+    if None in manifests:
+        return
+    used = record_names(root, [manifest.key for manifest in manifests if manifest is not None])
     folder = root / RECORDS
     for name in sorted(os.listdir(folder)) if folder.is_dir() else []:
         if name.removesuffix(".json") not in used:

@@ -211,7 +211,7 @@ def test_files_of_the_package(world: World, parts: IdentityParts, relative: str,
     """IDB-38, IDB-39, IDB-54: one byte of a source, of data, of a header."""
     after = world.parts(replace(world.inputs, package=world.changed_package(relative)))
     assert key_of(after) != key_of(parts)
-    assert [d.name for d in explain(parts, after)] == [f"{component}.content"]
+    assert [d.name for d in explain(parts, after)] == [f"{component}.content.{relative}"]
 
 
 @pytest.mark.parametrize("constant", ["GENERATED_OUTPUT_SCHEMA", "LOGICAL_INTERPRETER"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ from jit_command_runs import Run, change, explain, tree, warm
 
 import pypto
 from pypto.__main__ import main as overview
+from pypto._identity import hermetic, package
 from pypto.build.errors import BuildError
+from pypto.jit import request
 from pypto.jit.cli import output
 from pypto.jit.cli.command import main
 from pypto.jit.cli.warmup_file import TENSOR_DTYPES
@@ -175,6 +178,39 @@ def test_explain_names_the_field_that_differs(
     (difference,) = explain(run, config, status=1)[0]["differences"]
     assert (difference["field"], difference["before"], difference["after"]) == ("settings.epoch", None, "7")
     assert tree(tmp_path / "cache") == before
+
+
+def test_explain_names_the_files_of_pypto_that_changed(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A change inside this package is told by file; of very many files, by their number and some names."""
+    copy = tmp_path / "pypto"
+    shutil.copytree(Path(pypto.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    warm(run, config)
+    monkeypatch.setattr(hermetic, "default_package_root", lambda: copy)
+
+    def found() -> list[dict[str, Any]]:
+        package._read_package.cache_clear()
+        hermetic._identities.clear()
+        monkeypatch.setattr(request, "_environments", request._Environments())
+        return explain(run, config, status=1)[0]["differences"]  # type: ignore[no-any-return]
+
+    (copy / "codegen/new.py").write_text("x = 1\n")
+    with (copy / "runtime/native/include/pypto/kernel.h").open("a") as header:
+        header.write("\n")
+    (copy / "jit/stats.py").unlink()
+    assert [(d["field"], d["before"] is None, d["after"] is None) for d in found()] == [
+        ("runtime.content.runtime/native/include/pypto/kernel.h", False, False),
+        ("pypto.content.codegen/new.py", True, False),
+        ("pypto.content.jit/stats.py", False, True),
+    ]
+    assert run("prune", "--root", str(tmp_path / "cache"), "--max-bytes", "1T")["removed"] == []
+    assert len(found()) == 3
+    for path in (copy / "jit").rglob("*.py"):
+        path.write_text("")
+    (content,) = [d for d in found() if d["field"].startswith("pypto")]
+    assert content["field"] == "pypto.content"
+    assert "files differ, such as codegen/new.py, jit/" in content["meaning"]
 
 
 def test_explain_without_records_names_digests(
