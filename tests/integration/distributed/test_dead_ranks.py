@@ -119,13 +119,13 @@ with some_misbehave.compile(config=config).prepare() as worker:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_caller_that_ends_takes_its_ranks_along(number: signal.Signals, cache_root: Path, tmp_path: Path) -> None:
+def test_a_caller_that_ends_takes_its_ranks_along(number: signal.Signals, store: Path, tmp_path: Path) -> None:
     some_misbehave.warmup()
     program = tmp_path / "caller.py"
     program.write_text(CALLER)
     folders = os.pathsep.join([str(HERE), str(HERE.parents[2])])
     caller = subprocess.Popen(
-        [sys.executable, str(program), str(cache_root)],
+        [sys.executable, str(program), str(store)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
