@@ -107,23 +107,17 @@ class TileOps:
     def _instructions(self, op: Op, lowering: Sequence[Instruction]) -> None:
         result = self.values.tile(op.result)
         names = {o.name: v for o, v in zip(definition(op.name).operands, op.operands, strict=True)}
-        temporary: Tile | None = None
         for instruction in lowering:
             tiles: dict[str, Tile] = {}
             for name in instruction.ins:
-                if name == "tmp":
-                    if temporary is None:
-                        raise IRError(f"internal: the lowering of {op.name} reads a temporary first", op.loc)
-                    tiles[name] = temporary
+                if name == "result":
+                    tiles[name] = result
                 elif is_tile(names[name]):
                     tiles[name] = self.values.tile(names[name])
-            target = result
-            if instruction.out == "tmp":
-                temporary = target = self.text.allocate(result.frame, result.valid, self.values.numbers, "x")
-            if target.frame.column and not instruction.column:
-                self._as_row(op, instruction, target, tiles, names)
+            if result.frame.column and not instruction.column:
+                self._as_row(op, instruction, result, tiles, names)
             else:
-                self._instruction(op, instruction, target, tiles, names)
+                self._instruction(op, instruction, result, tiles, names)
 
     def _template(self, op: Op, template: Template) -> None:
         """A call of one of our own templates; what the result is an update of is copied into it before."""

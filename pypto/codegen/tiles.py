@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pypto.ir import limits
 from pypto.ir.errors import IRError
-from pypto.ir.limits import LAYOUTS
+from pypto.ir.limits import LAYOUTS, stored_shape
 from pypto.ir.nodes import Function, Loc
 from pypto.ir.types import (
     BF16,
@@ -59,7 +60,6 @@ CPP_NAMES: dict[DType, str] = {
 # Types whose scalars the dialect can write.
 WRITTEN = frozenset({FP32, FP16, INT32, INT8})
 
-_BLOCK_BYTES = 32
 _LOCATIONS = {
     MemorySpace.Vec: "ub",
     MemorySpace.Mat: "mat",
@@ -83,19 +83,9 @@ def element_name(dtype: DType, loc: Loc | None = None) -> str:
     return DIALECT_NAMES[dtype]
 
 
-def round_up(size: int, multiple: int) -> int:
-    """The next multiple."""
-    return -(-size // multiple) * multiple
-
-
 def vector_line(function: Function) -> int:
-    """Elements that fill a block of 32 bytes in every element type of a function's vector tiles.
-
-    Conversions want equal allocated sizes on both sides, so that one number holds for all of them.
-    """
-    types = [value.type for op in function.body.walk() for value in op.results]
-    sizes = [t.dtype.nbytes for t in types if isinstance(t, TileType) and t.memory is MemorySpace.Vec]
-    return _BLOCK_BYTES // min(sizes, default=4)
+    """Elements that fill a block of 32 bytes in every element type of a function's vector tiles."""
+    return limits.vector_line(value.type for op in function.body.walk() for value in op.results)
 
 
 @dataclass(frozen=True)
@@ -126,20 +116,13 @@ class Frame:
             IRError: the memory or the element type cannot hold tiles.
         """
         element_name(type.dtype, loc)
-        memory, (rows, cols) = type.memory, type.shape
+        memory = type.memory
         if memory is None:
             raise IRError("internal: a tile without a memory space reached code generation", loc)
         if memory not in _LOCATIONS:
             raise IRError(f"not supported: tiles in {memory.value}", loc)
-        if memory is MemorySpace.Vec:
-            if cols == 1:
-                return cls(memory, type.dtype, round_up(rows, line), 1, True)
-            return cls(memory, type.dtype, rows, round_up(cols, line))
-        # Products need equal sizes on both sides, so that every matrix memory rounds alike; one-byte elements fill 32.
-        multiple = 32 if type.dtype in (INT8, INT32) else 16
-        if memory is MemorySpace.Bias:
-            return cls(memory, type.dtype, rows, round_up(cols, multiple))
-        return cls(memory, type.dtype, round_up(rows, multiple), round_up(cols, multiple))
+        rows, cols = stored_shape(type, line)
+        return cls(memory, type.dtype, rows, cols, memory is MemorySpace.Vec and type.shape[1] == 1)
 
     def as_row(self) -> Frame:
         """A column vector's memory as one row."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pypto.ir.errors import IRError
-from pypto.ir.limits import ALIGNMENT, capacity
+from pypto.ir.limits import ALIGNMENT, capacity, stored_shape, vector_line
 from pypto.ir.nodes import Block, Function, Loc, Op, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.rewrite import last_op
@@ -155,6 +155,31 @@ def check_footprint(function: Function, backend_type: str) -> None:
                 before = f"{function.name} needs {_size(total)} of {memory.value} here, which has {_size(limit)}"
                 after = "; use smaller tiles or fewer at a time"
                 raise MemoryLimitError(f"{before}; the largest tiles: ", largest, after, buffer.loc)
+
+
+def fits_in_order(function: Function, backend_type: str) -> bool:
+    """Whether the tiles fit when each, in program order, gets the lowest free place, which is about what ptoas does.
+
+    Stricter than :func:`check_footprint`: small tiles that are gone leave holes that larger ones cannot use.
+    """
+    found, _ = tile_buffers(function)
+    line = vector_line(buffer.type for buffer in found)
+    ends: dict[MemorySpace, int] = {}
+    placed: list[tuple[int, int, TileBuffer]] = []
+    for buffer in sorted(found, key=lambda buffer: buffer.first):
+        rows, cols = stored_shape(buffer.type, line)
+        unit = ALIGNMENT[buffer.memory]
+        nbytes = -(-rows * cols * buffer.type.dtype.nbytes // unit) * unit
+        placed = [entry for entry in placed if entry[2].last >= buffer.first]
+        start = 0
+        for low, high, other in placed:
+            if other.memory is buffer.memory and low < start + nbytes and start < high:
+                start = high
+        placed.append((start, start + nbytes, buffer))
+        placed.sort(key=lambda entry: entry[0])
+        ends[buffer.memory] = max(ends.get(buffer.memory, 0), start + nbytes)
+    limits = capacity(backend_type)
+    return all(end <= limits[memory] for memory, end in ends.items())
 
 
 def _shown(buffer: TileBuffer, line: int | None = None) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pypto.ir.errors import IRError
-from pypto.ir.types import MemorySpace, TileLayout, TileType
+from pypto.ir.types import INT8, INT32, MemorySpace, TileLayout, TileType
 
 _KIB = 1024
 
@@ -61,6 +63,32 @@ def capacity(backend_type: str) -> dict[MemorySpace, int]:
     if found is None:
         raise IRError(f"backend {backend_type} is not supported; supported: {', '.join(sorted(CAPACITY))}")
     return found
+
+
+_LINE_BYTES = 32
+
+
+def vector_line(types: Iterable[object]) -> int:
+    """Elements that fill a block of 32 bytes in every element type of the vector tiles among ``types``.
+
+    Conversions want equal allocated sizes on both sides, so that one number holds for all tiles of a function.
+    """
+    sizes = [t.dtype.nbytes for t in types if isinstance(t, TileType) and t.memory is MemorySpace.Vec]
+    return _LINE_BYTES // min(sizes, default=4)
+
+
+def stored_shape(type: TileType, line: int) -> tuple[int, int]:
+    """Rows and columns that a tile in a memory has with what fills it up; ``line`` is that of :func:`vector_line`."""
+    rows, cols = type.shape
+    if type.memory is MemorySpace.Vec:
+        return (_up(rows, line), 1) if cols == 1 else (rows, _up(cols, line))
+    # Products need equal sizes on both sides, so that every matrix memory rounds alike; one-byte elements fill 32.
+    multiple = 32 if type.dtype in (INT8, INT32) else 16
+    return rows if type.memory is MemorySpace.Bias else _up(rows, multiple), _up(cols, multiple)
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
 
 
 def shape_problem(type: TileType) -> str | None:

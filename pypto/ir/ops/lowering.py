@@ -26,8 +26,7 @@ class Instruction:
 
     Attributes:
         op: name without the dialect, such as ``tadd``.
-        ins: names of the inputs: operands of the operation, or ``tmp`` for what an earlier instruction wrote.
-        out: ``result``, or ``tmp`` for a temporary of the result's type.
+        ins: names of the inputs: operands of the operation, or ``result`` for what an earlier instruction wrote.
         form: spelling of the inputs.
         scalar: type in which a scalar input is written; ``None``: the element type of the result.
         suffix: text after ``outs(...)``.
@@ -38,7 +37,6 @@ class Instruction:
 
     op: str
     ins: tuple[str, ...]
-    out: str = "result"
     form: Form = Form.SPLIT
     scalar: DType | None = None
     suffix: str = ""

@@ -156,7 +156,7 @@ for _name, _functor, _instruction_name, _form, _doc, _dtypes in _OPERATIONS:
     if _name in ("sub", "mul", "div"):
         _lowering = either(_REAL, Instruction(f"trowexpand{_name}", ("a", "column"), form=Form.GROUPED), _template)
     elif _op:
-        _expanded = (Instruction("trowexpand", ("column",), out="tmp"), Instruction(_op, ("a", "tmp"), form=_form))
+        _expanded = (Instruction("trowexpand", ("column",)), Instruction(_op, ("a", "result"), form=_form))
         _lowering = ByElement(frozenset((d, d) for d in _REAL), _expanded, _template)
     vector_op(f"row_expand_{_name}", _operand, _expand_rows, _lowering if _op else _template)
     user_name(
@@ -168,7 +168,7 @@ for _name, _functor, _instruction_name, _form, _doc, _dtypes in _OPERATIONS:
     _operand = tile_operand("a", _dtypes), tile_operand("row", _dtypes)
     _template = own(f"with_row<{_functor}>", "a", "row", isa=f"TCOL{_isa}")
     if _op and _name not in ("max", "min"):
-        _expanded = (Instruction("tcolexpand", ("row",), out="tmp"), Instruction(_op, ("a", "tmp"), form=_form))
+        _expanded = (Instruction("tcolexpand", ("row",)), Instruction(_op, ("a", "result"), form=_form))
         _lowering = ByElement(frozenset((d, d) for d in _REAL), _expanded, _template)
         vector_op(f"col_expand_{_name}", _operand, _expand_columns, _lowering)
     else:

@@ -150,11 +150,12 @@ class ProgramParser:
         return results[0] if len(results) == 1 else results
 
     def _incore(self, target: KernelSource, signature: Signature, types: list[Type]) -> tuple[Function, bool]:
-        """The function for these argument types, and whether its tiles fit on chip."""
+        """The function for these argument types, and whether its tiles are sure to fit on chip."""
         loads = self.loads_of_tensors
         function = self._function(self.closure.of(target), self._new_name(target.name), signature, types)
         body = Block([], function.body.ops[:-1])
-        return function, self.loads_of_tensors == loads or scopes.fits(body, self.backend_type)
+        fit = scopes.Fit.YES if self.loads_of_tensors == loads else scopes.fits(body, self.backend_type)
+        return function, fit is scopes.Fit.YES
 
     def _divided(self, frame: Frame, target: KernelSource, bound: list[tuple[Model, ast.AST]], node: ast.Call) -> Model:
         """An incore function whose tensors do not fit on chip: work on whole tensors in place of the call."""

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable
 
 from pypto.ir.builder import Builder
 from pypto.ir.errors import IRError, TileShapeError
-from pypto.ir.footprint import MemoryLimitError
+from pypto.ir.footprint import MemoryLimitError, fits_in_order
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
 from pypto.ir.passes import pipeline
 from pypto.ir.rewrite import captured, cloned_block
 from pypto.language.errors import CompileError, TileCodeError
 from pypto.language.parsing.frame import Frame
+
+
+class Fit(enum.Enum):
+    """Whether the tiles of a scope fit on chip; ptoas, which places them, has the last word."""
+
+    YES = "also when one is placed after the other"
+    PERHAPS = "if they are placed well"
+    NO = "however they are placed"
 
 
 def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AST) -> bool:
@@ -25,11 +34,14 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
     state, loads = program.checkpoint(), program.loads_of_tensors
     body = Block()
     failure: CompileError | None = None
+    fit = Fit.YES
     try:
         frame.outer, frame.scope = frame.builder.block, body
         with frame.builder.inside(body):
             parse()
-        if program.loads_of_tensors == loads or fits(body, frame.program.backend_type):
+        if program.loads_of_tensors != loads:
+            fit = fits(body, program.backend_type)
+        if fit is Fit.YES:
             with frame.at(node):
                 frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
             return False
@@ -37,7 +49,7 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
         if not error.divisible:
             raise
         failure = error
-    tiled = dict(frame.env)
+    tiled, parsed = dict(frame.env), program.checkpoint()
     program.restore(state)
     frame.env = dict(env)
     frame.whole = True
@@ -47,14 +59,19 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
             parse()
     except CompileError as error:
         tile_code = isinstance(error, TileCodeError)
-        if tile_code and any(op.name in ("tensor.apply", "tensor.assign") for op in divided.walk()):
+        if (
+            tile_code
+            and fit is not Fit.PERHAPS
+            and any(op.name in ("tensor.apply", "tensor.assign") for op in divided.walk())
+        ):
             raise _with(error, "; put it into a scope of its own, apart from the work on whole tensors") from None
         if failure is not None and tile_code and failure.line != error.line:
             apart = f", or put it into a scope of its own, apart from the code for tiles in line {error.line}"
             raise _with(failure, apart) from None
         if failure is not None:
             raise (failure if tile_code else error) from None
-        # The passes say what does not fit.
+        # The passes, or ptoas, say what does not fit.
+        program.restore(parsed)
         frame.env = tiled
         with frame.at(node):
             frame.builder.op("func.scope", attrs={"name": name}, regions=[body])
@@ -69,7 +86,7 @@ def _with(error: CompileError, advice: str) -> CompileError:
     return type(error)(error.message + advice, *error.args[1:])
 
 
-def fits(body: Block, backend_type: str) -> bool:
+def fits(body: Block, backend_type: str) -> Fit:
     """Whether the tiles of a scope fit on chip; other errors are those of the passes."""
     params: list[Param] = []
     mapping: dict[int, Value] = {}
@@ -83,9 +100,10 @@ def fits(body: Block, backend_type: str) -> bool:
     inner.ops.append(Op("scf.return", [], [], {}, [], None))
     trial = Function("trial", FunctionKind.ORCHESTRATION, params, inner)
     try:
-        pipeline.run(Program("trial", {"trial": trial}), backend_type)
+        lowered = pipeline.run(Program("trial", {"trial": trial}), backend_type)
     except (MemoryLimitError, TileShapeError):
-        return False
+        return Fit.NO
     except IRError:
-        return True
-    return True
+        return Fit.YES
+    kernels = [f for f in lowered.functions.values() if f.kind is FunctionKind.INCORE]
+    return Fit.YES if all(fits_in_order(kernel, backend_type) for kernel in kernels) else Fit.PERHAPS

@@ -70,6 +70,17 @@ def test_large_tensors(checked: RunConfig) -> None:
     assert np.all(np.abs(out - (exact[0] @ exact[1].T + exact[2]).T) <= bound)
 
 
+def test_tensors_that_nearly_fill_a_memory(checked: RunConfig) -> None:
+    x, gain, bias, out = numbers(1, (95, 256)), numbers(2, (1, 256)), numbers(3, (1, 256)), untouched(95, 256)
+    codes, scales = np.zeros((95, 256), np.int8), untouched(95, 1)
+    kernels.crowded(x, gain, bias, out, codes, scales, config=checked)
+    exact = x.astype(np.float64)
+    exact = (exact - exact.mean(1, keepdims=True)) / np.sqrt(exact.var(1, keepdims=True) + 1e-5) * gain + bias
+    assert np.abs(out - exact).max() <= 256 * EPS32 * np.abs(exact).max()
+    np.testing.assert_allclose(scales[:, 0], np.abs(exact).max(1) / 127, rtol=2 * EPS16)
+    assert np.all(np.abs(codes * scales - exact) <= scales * 0.51 + 2 * EPS16 * np.abs(exact))
+
+
 def test_products_in_half_precision(checked: RunConfig) -> None:
     for m, k, n in ((33, 65, 17), (200, 300, 40)):
         a, b = numbers(1, (m, k), np.float16), numbers(2, (n, k), np.float16)

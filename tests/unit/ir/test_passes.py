@@ -9,7 +9,7 @@ from ir_samples import MATRIX, incore, program_with
 
 from pypto.ir.builder import Builder, function
 from pypto.ir.errors import IRError
-from pypto.ir.footprint import MemoryLimitError, check_footprint
+from pypto.ir.footprint import MemoryLimitError, check_footprint, fits_in_order
 from pypto.ir.limits import capacity, shape_problem
 from pypto.ir.nodes import Block, CoreType, Direction, Function, FunctionKind, Op, Program, Value
 from pypto.ir.passes import pipeline
@@ -252,6 +252,18 @@ def test_footprint_forgets_tiles_after_their_last_use() -> None:
     for number in range(5):
         tile = b.value("tile.exp", [tile], hint=f"t{number}")
     check_footprint(part, "Ascend910B")
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(76, True), (77, False)])
+def test_small_tiles_leave_holes_that_larger_ones_cannot_use(rows: int, fits: bool) -> None:
+    part, b = incore()
+    half = b.full((rows, 128), FP32, 0.0, "half")
+    column = b.value("tile.row_sum", [half])
+    # From here on two tiles of `rows` KiB; behind the half as large one, which is gone.
+    first = filled(b, rows, "first")
+    b.value("tile.row_expand_sub", [first, column], hint="second")
+    check_footprint(part, "Ascend910B")
+    assert fits_in_order(part, "Ascend910B") is fits
 
 
 def test_footprint_keeps_what_a_loop_reads_again() -> None:

@@ -93,6 +93,31 @@ def test_small_tensors_stay_tiles() -> None:
     assert not [op for op in program.entry_function.body.walk() if op.name in ("tensor.create", "scf.for")]
 
 
+UNPACKED = """@entry
+def main(x: pl.Tensor[[ROWS, 256], pl.UINT8], low: pl.Out[pl.Tensor[[ROWS, 256], pl.FP16]], high: pl.Out[pl.Tensor[[ROWS, 256], pl.FP16]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = LOADED
+        whole = pl.cast(pl.cast(t, pl.FP16), pl.INT32)
+        low[:] = pl.cast(pl.cast(whole & 15, pl.FP32), pl.FP16)
+        high[:] = pl.cast(pl.cast(whole >> 4, pl.FP32), pl.FP16)
+    return low, high
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "loaded", "divided"), [(48, "x", False), (60, "x", True), (60, "pl.load(x, [0, 0], [60, 256])", False)]
+)
+def test_tensors_that_fit_only_if_placed_well_are_divided(rows: int, loaded: str, divided: bool) -> None:
+    """Three tiles of 60 KiB fit, but not behind smaller ones that are gone. Code for tiles cannot be divided."""
+    program = lowered(UNPACKED.replace("ROWS", str(rows)).replace("LOADED", loaded))
+    assert any(op.name == "scf.for" for op in program.entry_function.body.walk()) is divided
+    x = np.random.default_rng(1).integers(0, 256, (rows, 256))
+    values = {"x": x, "low": np.zeros(x.shape), "high": np.zeros(x.shape)}
+    run(program, values)
+    np.testing.assert_array_equal(values["low"], x % 16)
+    np.testing.assert_array_equal(values["high"], x // 16)
+
+
 def test_rows_are_fused() -> None:
     program = compare(BODIES["softmax"], LARGE)
     assert len(program.incore_functions()) == 1
