@@ -45,20 +45,26 @@ class KernelCompiler:
     ``PYPTO_COMPILER_TIMEOUT`` (seconds for each call of a compiler or linker; default 900) is read once, here.
 
     Args:
-        toolchain: the tools.
+        toolchain: the tools; default those in force.
         execution_mode: ``sim`` or ``device``; the latter needs the tool set ``cann``.
         backend_type: hardware generation.
         build_dir: parent of the temporary folders; default the system's. Nothing stays in it.
 
+    Attributes:
+        project_root: with tools of this machine, the folder that relative names of compilers, their helper programs and
+            wrappers are relative to, and in which they are probed; ``None`` with installed ones.
+        timeout: seconds for each call.
+
     Raises:
         ValueError: ``PYPTO_COMPILER_TIMEOUT`` is not a positive finite number, or an unknown target.
         ToolSetMissing: ``device`` without its compilers.
+        ToolchainNotInstalled: none are given, and none are in force.
         ToolchainError: this machine has no usable g++, and its tools are chosen.
     """
 
     def __init__(
         self,
-        toolchain: Tools,
+        toolchain: Tools | None = None,
         *,
         execution_mode: ExecutionMode | str = ExecutionMode.SIM,
         backend_type: BackendType | str = BackendType.Ascend910B,
@@ -69,6 +75,10 @@ class KernelCompiler:
         from pypto.toolchain.tools import HOST_LINKS, compiler_timeout
 
         self.target = target(backend_type, execution_mode)
+        if toolchain is None:
+            from pypto.toolchain import in_force
+
+            toolchain = in_force()
         installed = toolchain if isinstance(toolchain, Toolchain) else None
         if self.target.is_device and installed is None:
             raise ToolSetMissing(
@@ -89,10 +99,12 @@ class KernelCompiler:
         self._installed = installed
         self._sets: Collection[str] = HOST_LINKS
         self._system: tuple[str, ...] = ()
+        self.project_root: str | None = None
         if isinstance(toolchain, Toolchain):
             self._sets = toolchain.descriptor.sets
         else:
             self._system = toolchain.system_includes()
+            self.project_root = toolchain.selection.project_root
         self._build_dir = build_dir
 
     def compile_incore(

@@ -11,7 +11,15 @@ import pypto.toolchain
 from pypto._identity.host.selection import HostSelection, PtoIsa
 from pypto.runtime.kernel_compiler import KernelCompiler
 from pypto.runtime.witness import uncovered
-from pypto.toolchain import ToolchainError, ToolchainNotInstalled, ToolSetMissing, tools
+from pypto.toolchain import (
+    Bindings,
+    Toolchain,
+    ToolchainDescriptor,
+    ToolchainError,
+    ToolchainNotInstalled,
+    ToolSetMissing,
+    tools,
+)
 from pypto.toolchain.host import HostTools, anchored
 from pypto.toolchain.recipes import MENDED
 
@@ -114,3 +122,17 @@ def test_headers_of_the_compiler_are_covered_and_no_others(tmp_path: Path) -> No
     (tmp_path / "link").symlink_to(system)
     read = ["t/isa/a.h", f"{tmp_path}/link/c++/a", f"{system}/../other.h", "t/gcc/a.h"]
     assert uncovered(read, ("isa",), (), (str(system),)) == (f"{system}/../other.h", "t/gcc/a.h")
+
+
+def test_a_compiler_takes_the_tools_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KC-19, IDB-33 to IDB-37: and says where relative names of them are looked for."""
+    with pytest.raises(ToolchainNotInstalled):
+        KernelCompiler()
+    monkeypatch.setattr(HostTools, "system_includes", lambda _: ("/usr/include",))
+    monkeypatch.chdir(tmp_path)
+    pypto.toolchain.use("host")
+    assert KernelCompiler().project_root == str(tmp_path)
+    assert KernelCompiler(selected(tmp_path / "x")).project_root == str(tmp_path / "x")
+    bindings = Bindings({name: tmp_path for name in ("gcc", "isa", "ptoas")})
+    installed = Toolchain(ToolchainDescriptor({}), bindings)
+    assert KernelCompiler(installed).project_root is None
