@@ -11,18 +11,28 @@ from typing import TYPE_CHECKING
 from pypto.build.errors import BuildError, SampleError
 
 if TYPE_CHECKING:
+    _Steps = argparse._SubParsersAction[argparse.ArgumentParser]
     from pypto.toolchain import Toolchain, ToolchainDescriptor
+
+_EXIT = """\
+exit status: 0 done; 1 the step failed, for the reason on standard error, and --out is not complete; 2 the command line
+is wrong.
+"""
+
+_EXAMPLES = {
+    "generate": "--module kernels.decode --entry decode --import-root . \\\n"
+    "      --backend-type Ascend910B --execution-mode sim --out gen --request request.json",
+    "assemble": "--generated gen --descriptor toolchain.json --bindings bindings.json --out asm",
+    "compile": "--generated gen --assembled asm --descriptor toolchain.json \\\n"
+    "      --bindings bindings.json --out ready",
+    "seal": "--request request.json --generated gen --ready ready \\\n"
+    "      --descriptor toolchain.json --out decode.bundle",
+}
 
 _OVERVIEW = """\
 Build one kernel step by step. A JIT call runs the same steps in one process; Bazel runs one action per step.
 
-  python -m pypto.build generate --module kernels.decode --entry decode --import-root . \\
-      --backend-type Ascend910B --execution-mode sim --out gen --request request.json
-  python -m pypto.build assemble --generated gen --descriptor toolchain.json --bindings bindings.json --out asm
-  python -m pypto.build compile  --generated gen --assembled asm --descriptor toolchain.json \\
-      --bindings bindings.json --out ready
-  python -m pypto.build seal     --request request.json --generated gen --ready ready \\
-      --descriptor toolchain.json --out decode.bundle
+{examples}
 
 `python -m pypto.toolchain show` prints where the descriptor and the bindings of the installed tools are.
 """
@@ -59,21 +69,42 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all four steps."""
     parser = argparse.ArgumentParser(
-        prog="python -m pypto.build", description=_OVERVIEW, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m pypto.build",
+        description=_OVERVIEW.format(examples="\n".join(map(_example, _EXAMPLES))),
+        epilog=_EXIT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
+    for add in (_add_generate, _add_assemble, _add_compile, _add_seal):
+        add(steps)
+    return parser
 
-    generate = steps.add_parser(
-        "generate",
-        help="kernel source -> .pto, wrappers, orchestration and kernel_config.json",
-        description=(
-            "Import a kernel's module and write its generated directory and its request record. "
-            "Needs no tools and no NumPy."
-        ),
+
+def _example(step: str) -> str:
+    return f"  python -m pypto.build {step:<8} {_EXAMPLES[step]}"
+
+
+def _add_step(steps: _Steps, name: str, text: str, description: str) -> argparse.ArgumentParser:
+    return steps.add_parser(
+        name,
+        help=text,
+        description=description,
+        epilog=f"example:\n{_example(name)}\n\n{_EXIT}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    generate.add_argument("--module", required=True, help="module of the kernel, such as kernels.decode")
-    generate.add_argument("--entry", required=True, help="name of the @pl.jit function in that module")
-    generate.add_argument(
+
+
+def _add_generate(steps: _Steps) -> None:
+    step = _add_step(
+        steps,
+        "generate",
+        "kernel source -> .pto, wrappers, orchestration and kernel_config.json",
+        "Import a kernel's module and write its generated directory and its request record.\n"
+        "Needs no tools and no NumPy.",
+    )
+    step.add_argument("--module", required=True, help="module of the kernel, such as kernels.decode")
+    step.add_argument("--entry", required=True, help="name of the @pl.jit function in that module")
+    step.add_argument(
         "--import-root",
         type=Path,
         action="append",
@@ -81,9 +112,9 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder to import from; repeatable; besides, only pypto and the standard library can be imported",
     )
-    generate.add_argument("--backend-type", required=True, metavar="NAME", help="Ascend910B (A2/A3) or Ascend950 (A5)")
-    generate.add_argument("--execution-mode", required=True, metavar="MODE", help="sim or device")
-    generate.add_argument(
+    step.add_argument("--backend-type", required=True, metavar="NAME", help="Ascend910B (A2/A3) or Ascend950 (A5)")
+    step.add_argument("--execution-mode", required=True, metavar="MODE", help="sim or device")
+    step.add_argument(
         "--tensor",
         type=_pair,
         action="append",
@@ -91,66 +122,70 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="NAME=DTYPE[DIMS]",
         help="metadata of a tensor parameter whose annotation has no shape, such as x=FP16[128,64]; repeatable",
     )
-    generate.add_argument(
+    step.add_argument(
         "--option", type=_pair, action="append", default=[], metavar="KEY=VALUE", help="a compile option; repeatable"
     )
-    generate.add_argument(
+    step.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="generated directory to write; absent or empty"
     )
-    generate.add_argument("--request", type=Path, required=True, metavar="FILE", help="request record to write (JSON)")
+    step.add_argument("--request", type=Path, required=True, metavar="FILE", help="request record to write (JSON)")
 
-    assemble = steps.add_parser(
+
+def _add_assemble(steps: _Steps) -> None:
+    step = _add_step(
+        steps,
         "assemble",
-        help=".pto -> C++ of each kernel (ptoas, repaired and normalised)",
-        description="Run ptoas on every kernel of a generated directory. Writes ptoas/<kernel>.cpp below --out.",
+        ".pto -> C++ of each kernel (ptoas, repaired and normalised)",
+        "Run ptoas on every kernel of a generated directory. Writes ptoas/<kernel>.cpp below --out.",
     )
-    assemble.add_argument("--generated", type=Path, required=True, metavar="DIR", help="generated directory")
-    _add_tools(assemble)
-    assemble.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write; absent or empty")
-    assemble.add_argument("--jobs", type=_positive, metavar="N", help="kernels at a time; default: number of CPUs")
+    step.add_argument("--generated", type=Path, required=True, metavar="DIR", help="generated directory")
+    _add_tools(step)
+    step.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write; absent or empty")
+    step.add_argument("--jobs", type=_positive, metavar="N", help="kernels at a time; default: number of CPUs")
 
-    compile_ = steps.add_parser(
+
+def _add_compile(steps: _Steps) -> None:
+    step = _add_step(
+        steps,
         "compile",
-        help="C++ -> shared objects and binary_manifest.json: the READY directory",
-        description=(
-            "Compile every kernel and the orchestration. Writes the complete READY directory, generated files included."
-        ),
+        "C++ -> shared objects and binary_manifest.json: the READY directory",
+        "Compile every kernel and the orchestration. Writes the complete READY directory, generated files included.",
     )
-    compile_.add_argument("--generated", type=Path, required=True, metavar="DIR", help="generated directory")
-    compile_.add_argument("--assembled", type=Path, required=True, metavar="DIR", help="what `assemble` wrote")
-    _add_tools(compile_)
-    compile_.add_argument(
+    step.add_argument("--generated", type=Path, required=True, metavar="DIR", help="generated directory")
+    step.add_argument("--assembled", type=Path, required=True, metavar="DIR", help="what `assemble` wrote")
+    _add_tools(step)
+    step.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="READY directory to write; absent or empty"
     )
-    compile_.add_argument("--jobs", type=_positive, metavar="N", help="compilers at a time; default: number of CPUs")
+    step.add_argument("--jobs", type=_positive, metavar="N", help="compilers at a time; default: number of CPUs")
 
-    seal = steps.add_parser(
+
+def _add_seal(steps: _Steps) -> None:
+    step = _add_step(
+        steps,
         "seal",
-        help="READY directories -> one sealed bundle",
-        description=(
-            "Pack specializations into a bundle. --request, --generated and --ready are given once per specialization, "
-            "in the same order."
-        ),
+        "READY directories -> one sealed bundle",
+        "Pack specializations into a bundle. --request, --generated and --ready are given once per specialization,\n"
+        "in the same order.",
     )
-    seal.add_argument("--request", type=Path, action="append", required=True, metavar="FILE", help="request record")
-    seal.add_argument(
+    step.add_argument("--request", type=Path, action="append", required=True, metavar="FILE", help="request record")
+    step.add_argument(
         "--generated", type=Path, action="append", required=True, metavar="DIR", help="generated directory"
     )
-    seal.add_argument("--ready", type=Path, action="append", required=True, metavar="DIR", help="READY directory")
-    seal.add_argument("--descriptor", type=Path, required=True, metavar="FILE", help="toolchain descriptor (JSON)")
-    seal.add_argument(
+    step.add_argument("--ready", type=Path, action="append", required=True, metavar="DIR", help="READY directory")
+    step.add_argument("--descriptor", type=Path, required=True, metavar="FILE", help="toolchain descriptor (JSON)")
+    step.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="bundle directory to write; absent or empty"
     )
-    seal.add_argument("--digest", type=Path, metavar="FILE", help="write the bundle's digest there; default: print it")
-    seal.add_argument(
+    step.add_argument("--digest", type=Path, metavar="FILE", help="write the bundle's digest there; default: print it")
+    step.add_argument(
         "--cache-identity",
         choices=("build", "content"),
         default="build",
-        help="identity policy; content needs a descriptor made with `pypto.toolchain describe --measure`",
+        help="identity policy; content needs a descriptor from `pypto.toolchain describe --cache-identity content`",
     )
-    seal.add_argument("--cache-strict", choices=("0", "1"), default="0", help="1 needs such a descriptor as well")
-    seal.add_argument("--cache-epoch", default="", metavar="NAME", help="a separate set of keys; default: none")
-    return parser
+    step.add_argument("--cache-strict", choices=("0", "1"), default="0", help="1 needs such a descriptor as well")
+    step.add_argument("--cache-epoch", default="", metavar="NAME", help="a separate set of keys; default: none")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

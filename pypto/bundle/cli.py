@@ -27,8 +27,8 @@ prints, and open the bundle with `pypto.import_bundle(path, digest="...")`, whic
 """
 
 _EXIT = """\
-Exit status: 0 whole; 1 damaged (the file is named on standard error), not readable by this pypto, or not taken by the
-cache; 2 wrong usage.
+exit status: 0 whole; 1 damaged (the file is named on standard error), not readable by this pypto, or not taken by the
+cache; 2 the command line is wrong.
 """
 
 
@@ -48,41 +48,48 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             print("\n".join(_lines(bundle)))
     except (BundleDamaged, BundleIncompatible, ImportFailed, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"pypto: error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m pypto.bundle",
-        description=_OVERVIEW,
-        epilog=_EXIT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m pypto.bundle", description=_OVERVIEW, epilog=_EXIT, formatter_class=raw
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    show = commands.add_parser("show", help="print what a bundle holds", description="Print what a bundle holds.")
+
+    def command(name: str, text: str, description: str, example: str) -> argparse.ArgumentParser:
+        epilog = f"example:\n  python -m pypto.bundle {name} {example}\n\n{_EXIT}"
+        return commands.add_parser(name, help=text, description=description, epilog=epilog, formatter_class=raw)
+
+    show = command(
+        "show",
+        "print what a bundle holds",
+        "Print a bundle's digest, its target, what it was made with, and every kernel with its key. Reads bundle.json\n"
+        "and the manifests, not the files.",
+        "bazel-bin/kernels/decode_a2a3.bundle",
+    )
     show.add_argument("path", metavar="PATH", help="bundle directory, such as bazel-bin/kernels/decode_a2a3.bundle")
     show.add_argument("--json", action="store_true", help="print one JSON object")
-    verify = commands.add_parser(
+    verify = command(
         "verify",
-        help="check every byte of a bundle and print its digest",
-        description="Check bundle.json, every manifest and every file, and that nothing is missing or extra.",
-        epilog=_EXIT,
+        "check every byte of a bundle and print its digest",
+        "Check bundle.json, every manifest and every file, and that nothing is missing or extra.",
+        "decode_a2a3.bundle",
     )
-    import_ = commands.add_parser(
+    import_ = command(
         "import",
-        help="publish the artifacts of a bundle in a kernel cache",
-        description="Publish every artifact that the cache does not have; what it has is checked and left alone. Any "
-        "number of processes may import into one cache at the same time.",
-        epilog=_EXIT,
+        "publish the artifacts of a bundle in a kernel cache",
+        "Publish every artifact that the cache does not have; what it has is checked and left alone. Any number of\n"
+        "processes may import into one cache at the same time.",
+        "decode_a2a3.bundle --root ~/.cache/pypto/jit",
     )
     import_.add_argument("--root", metavar="CACHE_ROOT", required=True, help="the cache; made when absent")
-    for command in (verify, import_):
-        command.add_argument("path", metavar="PATH", help="bundle directory")
-        command.add_argument(
-            "--digest", metavar="SHA256", help="also fail when the bundle has another digest than this"
-        )
+    for made in (verify, import_):
+        made.add_argument("path", metavar="PATH", help="bundle directory")
+        made.add_argument("--digest", metavar="SHA256", help="also fail when the bundle has another digest than this")
     return parser
 
 

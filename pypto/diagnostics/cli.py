@@ -29,7 +29,14 @@ describes a tensor whose annotation leaves its shape open.
 
 Pages are files that need no network; open them in a browser.
 """
+_EXIT = """\
+exit status: 0 fine; 1 `precision` found a difference; 2 the kernel cannot be built or run, or the command line is
+wrong.
+"""
 _KERNEL_HELP = "FILE.py:FUNCTION or MODULE:FUNCTION of a @pl.jit function"
+
+
+_Work = Callable[[argparse.Namespace], int]
 
 
 class CommandError(Exception):
@@ -39,48 +46,55 @@ class CommandError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0, or 1 if what it looked at is not right, or 2 if it could not look."""
     options = _parser().parse_args(arguments)
-    work: Callable[[argparse.Namespace], int] = options.work
+    work: _Work = options.work
     try:
         return work(options)
     except CommandError as error:
-        print(f"pypto.diagnostics: error: {error}", file=sys.stderr)
+        print(f"pypto: error: {error}", file=sys.stderr)
         return 2
 
 
 def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m pypto.diagnostics",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m pypto.diagnostics", description=_DESCRIPTION, epilog=_EXIT, formatter_class=raw
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, work: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    def command(name: str, work: _Work, text: str, example: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"example:\n  python -m pypto.diagnostics {name} {example}\n\n{_EXIT}",
+            formatter_class=raw,
+        )
         made.set_defaults(work=work)
         return made
 
-    def kernel(name: str, work: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        made = command(name, work, text)
+    def kernel(name: str, work: _Work, text: str, options: str) -> argparse.ArgumentParser:
+        made = command(name, work, text, f"kernels/softmax.py:softmax --size N=40{options}")
         made.add_argument("kernel", metavar="KERNEL", help=_KERNEL_HELP)
         made.add_argument("--size", action="append", default=[], metavar="N=64", help="size of a dynamic dimension")
         made.add_argument("--scalar", action="append", default=[], metavar="n=5", help="value of a scalar parameter")
         made.add_argument("--tensor", action="append", default=[], metavar="x=FP32[64,64]", help="metadata of a tensor")
         made.add_argument("--seed", type=int, default=0, help="for the random arguments (default 0)")
-        made.add_argument("--backend-type", default="Ascend910B", help="Ascend910B (default) or Ascend950")
+        made.add_argument(
+            "--backend-type", metavar="NAME", default="Ascend910B", help="Ascend910B (default) or Ascend950"
+        )
         return made
 
-    report = kernel("report", _report, "compile a kernel and keep every pass, its memory and the times")
+    report = kernel("report", _report, "compile a kernel and keep every pass, its memory and the times", " --out out")
     report.add_argument("--out", required=True, type=Path, metavar="DIR", help="output directory of the compilation")
     report.add_argument("--ptoas", action="store_true", help="also keep what ptoas makes of each kernel, step by step")
-    run = kernel("run", _run, "run a kernel once and keep its timeline, task graph and scopes")
+    run = kernel("run", _run, "run a kernel once and keep its timeline, task graph and scopes", " --out out")
     run.add_argument("--out", required=True, type=Path, metavar="DIR", help="output directory of the compilation")
     run.add_argument("--threads", type=int, help="threads that run tasks (default: as many as the machine has)")
-    precision = kernel("precision", _precision, "compare results after each pass, and compiled, with NumPy float64")
+    precision = kernel("precision", _precision, "compare results after each pass, and compiled, with NumPy float64", "")
     precision.add_argument("--no-run", action="store_true", help="leave out the compiled kernel, which needs tools")
     precision.add_argument("--json", action="store_true", help="print the report as JSON")
-    timeline = command("timeline", _timeline, "make a page of a Chrome trace, such as swimlane.json")
-    timeline.add_argument("trace", type=Path, metavar="TRACE.json")
+    timeline = command("timeline", _timeline, "make a page of a Chrome trace", "out/swimlane.json")
+    timeline.add_argument("trace", type=Path, metavar="TRACE.json", help="a trace, such as the swimlane.json of a run")
     timeline.add_argument("--out", type=Path, metavar="FILE.html", help="default: beside the trace")
     return parser
 

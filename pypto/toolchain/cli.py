@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pypto.toolchain.cann import HOME_VARIABLE, cann_folder
 from pypto.toolchain.descriptor import ALL_ROOTS, BINDINGS_FILE, ROOTS, Toolchain, describe
@@ -20,7 +21,12 @@ from pypto.toolchain.progress import megabytes, say
 from pypto.toolchain.relock import make_lock
 from pypto.toolchain.selection import ENVIRONMENT_VARIABLE, cache_folder, current, descriptor_path
 
-_EPILOG = f"""\
+if TYPE_CHECKING:
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_DESCRIPTION = """\
+The tools that build kernels.
+
 Building a kernel needs three tool sets: gcc (the compiler, its libraries and headers), isa (the PTO-ISA headers and
 simulator) and ptoas (the assembler). Every file of them is pinned by name, version and SHA-256 in the lock file.
 
@@ -30,6 +36,12 @@ simulator) and ptoas (the assembler). Every file of them is pinned by name, vers
                                           and a compiler for the NPU's own processors
   python -m pypto.toolchain show          what is in force, and where it lies
   python -m pypto.toolchain show --check  read every file again and compare it with what was installed
+
+"""
+
+_EPILOG = f"""\
+exit status: 0 done; 1 the command failed, for the reason on standard error; 2 `show --check` found changed files, or
+the command line is wrong; 130 interrupted, run it again to go on.
 
 environment:
   {ENVIRONMENT_VARIABLE}   descriptor file to use in place of the installed tools
@@ -58,14 +70,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pypto.toolchain",
-        description="The tools that build kernels.",
+        description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for add in (_add_install, _add_show, _add_lock, _add_fetch_set, _add_describe):
+        add(commands)
+    return parser
 
-    ask = commands.add_parser("install", help="fetch all tool sets and make them the default toolchain")
-    ask.add_argument("--prefix", type=Path, help="folder to install into (default: below the user's cache folder)")
+
+def _add_command(
+    commands: _Commands, name: str, run: Callable[[argparse.Namespace], int], text: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    ask = commands.add_parser(
+        name,
+        help=text,
+        description=description,
+        epilog=f"example:\n  python -m pypto.toolchain {name} {example}\n\n{_EPILOG}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    ask.set_defaults(run=run)
+    return ask
+
+
+def _add_install(commands: _Commands) -> None:
+    ask = _add_command(
+        commands,
+        "install",
+        _install,
+        "fetch all tool sets and make them the default toolchain",
+        "Fetches every tool set of the lock, unpacks it, and prints the descriptor. What is there already stays; an\n"
+        "interrupted installation is completed. Kernels find the tools by themselves afterwards.",
+        "--files /media/usb/packages",
+    )
+    ask.add_argument(
+        "--prefix", type=Path, metavar="DIR", help="folder to install into (default: below the user's cache folder)"
+    )
     ask.add_argument("--force", action="store_true", help="fetch and unpack again what is already there")
     ask.add_argument(
         "--set",
@@ -83,39 +124,61 @@ def _parser() -> argparse.ArgumentParser:
         help=f"build for devices with this CANN toolkit (default: {HOME_VARIABLE})",
     )
     _add_sources(ask)
-    ask.set_defaults(run=_install)
 
-    ask = commands.add_parser("show", help="print the toolchain in force")
+
+def _add_show(commands: _Commands) -> None:
+    ask = _add_command(
+        commands,
+        "show",
+        _show,
+        "print the toolchain in force",
+        "Prints where the descriptor and the bindings lie, and of each tool set the version, size and digest.",
+        "--check",
+    )
     ask.add_argument("--json", action="store_true", help="print one JSON object")
     ask.add_argument(
         "--check", action="store_true", help="compare every file with the descriptor; status 2 if not equal"
     )
-    ask.set_defaults(run=_show)
 
-    ask = commands.add_parser(
+
+def _add_lock(commands: _Commands) -> None:
+    ask = _add_command(
+        commands,
         "lock",
-        help="move the lock to what the package index and the Debian archive carry now",
-        description="Resolves every tool set anew and rewrites the lock. Debian packages move to the suite's newest "
-        "version; wheels stay at their version unless you name another one.",
+        _lock,
+        "move the lock to what the package index and the Debian archive carry now",
+        "Resolves every tool set anew and rewrites the lock. Debian packages move to the suite's newest version;\n"
+        "wheels stay at their version unless you name another one.",
+        "--out new-lock.json",
     )
-    ask.add_argument("--out", type=Path, default=PACKAGED_LOCK, help="file to write (default: the packaged lock)")
+    ask.add_argument(
+        "--out", type=Path, metavar="FILE", default=PACKAGED_LOCK, help="file to write (default: the packaged lock)"
+    )
     ask.add_argument("--wheel", action="append", default=[], metavar="NAME==VERSION", help="move a wheel; repeatable")
-    ask.set_defaults(run=_lock)
 
-    ask = commands.add_parser(
+
+def _add_fetch_set(commands: _Commands) -> None:
+    ask = _add_command(
+        commands,
         "fetch-set",
-        help="fetch and unpack one tool set (for Bazel's repository rules)",
-        description="Fetches one tool set and unpacks it into a folder; set.json there is its record.",
+        _fetch_set,
+        "fetch and unpack one tool set (for Bazel's repository rules)",
+        "Fetches one tool set and unpacks it into a folder; set.json there is its record.",
+        "gcc --into external/gcc",
     )
-    ask.add_argument("set", choices=LOCKED)
+    ask.add_argument("set", choices=LOCKED, help="the tool set")
     ask.add_argument("--into", type=Path, required=True, metavar="DIR", help="existing folder")
     _add_sources(ask)
-    ask.set_defaults(run=_fetch_set)
 
-    ask = commands.add_parser(
+
+def _add_describe(commands: _Commands) -> None:
+    ask = _add_command(
+        commands,
         "describe",
-        help="write the descriptor of unpacked tool sets (for Bazel's repository rules)",
-        description="Writes the descriptor of unpacked sets from their records; --bindings says where they lie.",
+        _describe,
+        "write the descriptor of unpacked tool sets (for Bazel's repository rules)",
+        "Writes the descriptor of unpacked sets from their records; --bindings says where they lie.",
+        "--gcc gcc --isa isa --ptoas ptoas --out toolchain.json --bindings bindings.json",
     )
     for name in ALL_ROOTS:
         needed = name in ROOTS
@@ -132,12 +195,10 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument(
         "--cache-strict", choices=("0", "1"), default="0", help="1: the same, for every file of a CANN toolkit as well"
     )
-    ask.set_defaults(run=_describe)
-    return parser
 
 
 def _add_sources(ask: argparse.ArgumentParser) -> None:
-    ask.add_argument("--lock", type=Path, help="lock file (default: the packaged one)")
+    ask.add_argument("--lock", type=Path, metavar="FILE", help="lock file (default: the packaged one)")
     ask.add_argument(
         "--files", type=Path, metavar="DIR", help=f"folder of files already downloaded (or {FILES_VARIABLE})"
     )

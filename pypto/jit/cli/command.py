@@ -22,11 +22,14 @@ Fill, look at and clean the persistent cache of compiled kernels.
   python -m pypto.jit prune   --root kernel-cache --older-than 30d       remove entries, with all users stopped
 """
 
-_EPILOG = """\
+_EXIT = """\
 exit status: 0 done, and nothing was found wrong; 1 the command found or met a problem (a kernel failed, a request would
 miss, an entry is invalid, a lock is held); 2 the command line, the environment or the warmup file is wrong, and nothing
 was done; 130 interrupted.
+"""
 
+_EPILOG = f"""\
+{_EXIT}
 Without --root, stat and verify look at the configured cache: PYPTO_CACHE_DIR, else ~/.cache/pypto/jit.
 
 environment, where no config says otherwise: PYPTO_CACHE=1 turns the cache on, PYPTO_CACHE_DIR names its root,
@@ -87,58 +90,63 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    ask = commands.add_parser(
+    def command(name: str, text: str, description: str, example: str) -> argparse.ArgumentParser:
+        epilog = f"example:\n  python -m pypto.jit {name} {example}\n\n{_EXIT}"
+        return commands.add_parser(name, help=text, description=description, epilog=epilog, formatter_class=raw)
+
+    ask = command(
         "warm",
-        help="build everything that a list of kernels needs",
-        description="Build the binaries of every kernel in a warmup file and publish them. Starts no device, runs no "
-        "kernel.\nThe whole file is checked before anything is built. A kernel that fails does not stop the others.\n\n"
-        + _WARMUP_FILE,
-        epilog="RESULT is shared (other processes find it), private (only this process had it: REASON says why), "
-        "bundle, or failed.\nThe module is imported, so it must be trusted.",
-        formatter_class=raw,
+        "build everything that a list of kernels needs",
+        "Build the binaries of every kernel in a warmup file and publish them. Starts no device, runs no kernel.\n"
+        "The whole file is checked before anything is built. A kernel that fails does not stop the others.\n"
+        "The module is imported, so it must be trusted. RESULT is shared (other processes find it), private (only\n"
+        "this process had it: REASON says why), bundle, or failed.\n\n" + _WARMUP_FILE,
+        "--module my_kernels --config warmup.json",
     )
     _add_requests(ask, required=True)
     ask.set_defaults(run=_warm)
 
-    ask = commands.add_parser(
+    ask = command(
         "explain",
-        help="say whether requests would hit and, if not, which fields differ",
-        description="With --module and --config: look each request of a warmup file up, build nothing, write nothing.\n"
+        "say whether requests would hit and, if not, which fields differ",
+        "With --module and --config: look each request of a warmup file up, build nothing, write nothing.\n"
         "A miss names the stored key that is nearest and every field in which the two differ, as\n"
-        "`field: stored value -> value now`. With two keys of a cache (or their beginnings): how those differ.",
-        epilog="Status 1 when a request would not hit, or the two keys differ.",
-        formatter_class=raw,
+        "`field: stored value -> value now`. With two keys of a cache (or their beginnings): how those differ.\n"
+        "Status 1 when a request would not hit, or the two keys differ.",
+        "--module my_kernels --config warmup.json",
     )
     _add_requests(ask, required=False)
     _add_root_option(ask, "cache that holds the two keys")
     ask.add_argument("keys", nargs="*", metavar="KEY", help="two keys; `stat --entries` lists them")
     ask.set_defaults(run=_explain, parser=ask)
 
-    ask = commands.add_parser(
+    ask = command(
         "stat",
-        help="print what a cache holds",
-        description="Reads manifests only: imports nothing, takes no lock, writes and repairs nothing. A root that "
-        "does not exist is empty.",
+        "print what a cache holds",
+        "Reads manifests only: imports nothing, takes no lock, writes and repairs nothing. A root that does not exist\n"
+        "is empty.",
+        "--root kernel-cache --entries",
     )
     _add_root(ask)
     ask.add_argument("--entries", action="store_true", help="list every entry")
     ask.set_defaults(run=_stat)
 
-    ask = commands.add_parser(
+    ask = command(
         "verify",
-        help="read and hash every byte of a cache",
-        description="Compares every entry with its manifest; status 1 if one is damaged. Changes nothing.",
+        "read and hash every byte of a cache",
+        "Compares every entry with its manifest; status 1 if one is damaged. Changes nothing.",
+        "--root kernel-cache",
     )
     _add_root(ask)
     ask.set_defaults(run=_verify)
 
-    ask = commands.add_parser(
+    ask = command(
         "prune",
-        help="remove entries of a cache that no process uses",
-        description="Removes every entry that one of the criteria names, in one go. Only for a cache that no process "
-        "uses: stop them first.\nA process in the middle of a build holds a lock, and then nothing is removed; a "
-        "process that only loaded kernels holds none.",
-        formatter_class=raw,
+        "remove entries of a cache that no process uses",
+        "Removes every entry that one of the criteria names, in one go. Only for a cache that no process uses: stop\n"
+        "them first. A process in the middle of a build holds a lock, and then nothing is removed; a process that\n"
+        "only loaded kernels holds none.",
+        "--root kernel-cache --older-than 30d --max-bytes 2G --dry-run",
     )
     _add_root(ask, required=True)
     ask.add_argument("--older-than", type=_age, metavar="AGE", help="published longer ago, such as 12h, 30d or 8w")

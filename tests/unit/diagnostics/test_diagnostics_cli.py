@@ -74,7 +74,7 @@ def test_what_cannot_be_done_is_one_line(
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     error = capsys.readouterr().err
-    assert error.startswith("pypto.diagnostics: error: ")
+    assert error.startswith("pypto: error: ")
     assert said in error
 
 
