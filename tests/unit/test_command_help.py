@@ -49,7 +49,7 @@ def test_a_package_shows_its_commands(package: str) -> None:
     assert "\nexit status: 0 " in text
 
 
-@pytest.mark.parametrize(("package", "command"), subcommands(), ids=str)
+@pytest.mark.parametrize(("package", "command"), list(subcommands()), ids=str)
 def test_a_command_explains_itself(package: str, command: str) -> None:
     text = help_of(package, command)
     assert "\nexit status: 0 " in text
@@ -62,7 +62,7 @@ def test_a_command_explains_itself(package: str, command: str) -> None:
     assert arguments[0] == command
 
 
-@pytest.mark.parametrize(("package", "command"), subcommands(), ids=str)
+@pytest.mark.parametrize(("package", "command"), list(subcommands()), ids=str)
 def test_every_argument_is_explained(package: str, command: str) -> None:
     (action,) = (a for a in parser_of(package)._actions if isinstance(a, argparse._SubParsersAction))
     silent = [a.dest for a in action.choices[command]._actions if not a.help]
