@@ -150,7 +150,8 @@ def _parameter(
     if sample is None:
         raise SampleError(
             f"parameter {declared.name!r} of {entry} has no shape in its annotation: pass a sample tensor, "
-            f"TensorSpec({declared.name!r}, [64, 64], pl.FP32), or annotate it as pl.Tensor[[...], pl.FP32]"
+            f"TensorSpec({declared.name!r}, [64, 64], pl.FP32), or annotate it as pl.Tensor[[...], pl.FP32]; "
+            "in a pypto_kernel, the attribute tensors gives it"
         )
     if declared.dtype is not None and sample.dtype != declared.dtype:
         raise SampleError(f"argument {declared.name!r} of {entry} is {declared.dtype} by its annotation, got {sample}")
@@ -199,10 +200,10 @@ _DTYPE_SPELLINGS = {
 
 
 def dtype_of(value: object) -> DType | None:
-    """The element type that a value names: a DType, its name, or the dtype of an array library; else ``None``."""
+    """The element type that a value names: a DType, its name, or an array library's dtype or scalar; else ``None``."""
     if isinstance(value, DType):
         return value
-    name = str(value).removeprefix("torch.")
+    name = value.__name__ if isinstance(value, type) else str(value).removeprefix("torch.")
     return DTYPES.get(_DTYPE_SPELLINGS.get(name, name))
 
 
@@ -231,6 +232,8 @@ def parse_tensor_text(name: str, text: str) -> TensorMeta:
     dtype_name, bracket, rest = text.partition("[")
     dtype = DTYPES.get(dtype_name)
     dims = rest.removesuffix("]").split(",") if rest.removesuffix("]") else []
+    if dtype is None and bracket and dtype_name:
+        raise BuildError(f"tensor {name!r} has the dtype {dtype_name!r}; the dtypes are {', '.join(DTYPES)}")
     if dtype is None or not bracket or not rest.endswith("]") or not all(d.isascii() and d.isdigit() for d in dims):
         raise BuildError(f"tensor {name!r} is written DTYPE[DIM,...], such as FP16[128,64]; got {text!r}")
     return TensorMeta(dtype, tuple(map(int, dims)))

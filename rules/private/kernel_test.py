@@ -6,6 +6,7 @@ The plan is the JSON that `pypto_kernel_test` writes; its paths are relative to 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import math
 import os
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from pypto.bundle.description import ParameterSummary
+    from pypto.bundle.description import EntryDescription, ParameterSummary
     from pypto.bundle.reading import Bundle
 
 # Of the largest number of a result: rounding of operands, of intermediate results and of the order of sums.
@@ -28,6 +29,16 @@ _NUMPY_NAMES = {"FP16": "float16", "FP32": "float32", "FP64": "float64", "BOOL":
 
 class TestFailed(Exception):
     """What the user has to know, without a traceback."""
+
+
+def number_of(attribute: str, name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    """The number that an attribute of the rule gives."""
+    try:
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        at = f" for {name}" if name else ""
+        raise TestFailed(f"{attribute} gives {text!r}{at}, which is not {what}") from None
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -48,7 +59,26 @@ def shape_of(parameter: ParameterSummary, dimensions: Mapping[str, str]) -> tupl
             raise TestFailed(
                 f'{parameter} has the dynamic dimension {length}: give its size, dimensions = {{"{length}": "128"}}'
             )
-    return tuple(int(dimensions[length]) if isinstance(length, str) else length for length in parameter.shape)
+    shape = tuple(
+        int(number_of("dimensions", length, dimensions[length], int)) if isinstance(length, str) else length
+        for length in parameter.shape
+    )
+    if min(shape, default=0) < 0:
+        raise TestFailed(
+            f"{parameter} would have the shape {shape}; the attribute dimensions gives sizes of at least 0"
+        )
+    return shape
+
+
+def check_dimensions(entries: Sequence[EntryDescription], dimensions: Mapping[str, str]) -> None:
+    """Every size that is given is one of some specialization's dynamic dimension."""
+    shapes = [length for entry in entries for parameter in entry.params for length in parameter.shape]
+    known = sorted({length for length in shapes if isinstance(length, str)})
+    for name in dimensions:
+        if name not in known:
+            raise TestFailed(
+                f"dimensions names {name!r}, which is no dynamic dimension; those are: {', '.join(known) or 'none'}"
+            )
 
 
 def tensor_of(parameter: ParameterSummary, shape: tuple[int, ...], numbers: np.random.Generator) -> np.ndarray:
@@ -76,6 +106,8 @@ def made_inputs(
         return {}
     shapes = {p.name: shape_of(p, plan["dimensions"]) for p in parameters if p.kind == "tensor"}
     made = function_of(golden, plan["inputs"], "inputs")(numbers, shapes)
+    if not isinstance(made, dict):
+        raise TestFailed(f"{plan['inputs']} must return a dict of arrays by name, it returns a {type(made).__name__}")
     readable = {p.name: p for p in parameters if p.kind == "tensor" and p.direction != "out"}
     for name, value in made.items():
         if name not in readable:
@@ -111,9 +143,18 @@ def arguments_of(
             continue
         if parameter.name not in plan["arguments"]:
             raise TestFailed(f'{parameter} is a scalar: give its value, arguments = {{"{parameter.name}": "1"}}')
-        text = plan["arguments"][parameter.name]
-        values.append(float(text) if parameter.dtype.startswith(("FP", "BF")) else int(text))
+        values.append(scalar_of(parameter, plan["arguments"][parameter.name]))
     return values
+
+
+def scalar_of(parameter: ParameterSummary, text: str) -> int | float | bool:
+    """The value of a scalar parameter."""
+    if parameter.dtype == "BOOL":
+        if text not in ("True", "False", "1", "0"):
+            raise TestFailed(f"arguments gives {text!r} for {parameter}, which is neither True nor False")
+        return text in ("True", "1")
+    kind = float if parameter.dtype.startswith(("FP", "BF")) else int
+    return number_of("arguments", str(parameter), text, kind)
 
 
 def golden_module(path: Path) -> ModuleType:
@@ -121,8 +162,36 @@ def golden_module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise TestFailed(
+            f"{path.name} needs the module {error.name!r}, which is in no target of deps "
+            "(NumPy, ml_dtypes, pypto and the standard library need no mention)"
+        ) from None
+    except SyntaxError as error:
+        raise TestFailed(f"{Path(error.filename or path).name}:{error.lineno}: {error.msg}") from None
     return module
+
+
+def golden_results(
+    golden: Callable[..., Any], read: Mapping[str, Any], further: Mapping[str, str]
+) -> tuple[np.ndarray, ...]:
+    """What the golden function returns for what the kernel reads."""
+    import numpy as np
+
+    named = {name: number_of("golden_arguments", name, text, float) for name, text in further.items()}
+    try:
+        inspect.signature(golden).bind(*read.values(), **named)
+    except TypeError as error:
+        given = ", ".join([*read, *(f"{name}=..." for name in named)])
+        raise TestFailed(f"the golden function cannot be called as {golden.__name__}({given}): {error}") from None
+    returned = golden(*read.values(), **named)
+    results = tuple(np.asarray(part) for part in (returned if isinstance(returned, tuple) else (returned,)))
+    for part in results:
+        if part.dtype == object or part.dtype.kind in "SU":
+            raise TestFailed(f"the golden function returns {part.dtype} where an array of numbers is needed")
+    return results
 
 
 def function_of(module: ModuleType, name: str, attribute: str) -> Callable[..., Any]:
@@ -136,15 +205,14 @@ def function_of(module: ModuleType, name: str, attribute: str) -> Callable[..., 
 def tolerance_of(parameters: Sequence[ParameterSummary], plan: Mapping[str, Any]) -> float:
     """The largest error allowed, relative to the largest number of the result."""
     if plan["tolerance"]:
-        return float(plan["tolerance"])
+        return float(number_of("tolerance", "", plan["tolerance"], float))
     return max((TOLERANCES.get(p.dtype, 0.0) for p in parameters if p.kind == "tensor"), default=0.0)
 
 
-def compare(name: str, got: np.ndarray, wanted: Any, tolerance: float) -> str:
+def compare(name: str, got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
     """One line about a result; raises `TestFailed` when it is wrong."""
     import numpy as np
 
-    expected = np.asarray(wanted)
     if got.shape != expected.shape:
         raise TestFailed(f"{name}: the golden function returns the shape {expected.shape}, the kernel {got.shape}")
     if got.dtype.kind in "biu":
@@ -172,21 +240,31 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
     from pypto.runtime.config import RunConfig
     from pypto.runtime.distributed.config import DistributedConfig
     from pypto.runtime.distributed.program import DistributedProgram
+    from pypto.runtime.errors import (
+        DeviceUnavailable,
+        HostProgramError,
+        KernelRunError,
+        LoadError,
+        RankError,
+        SimulatorCheckError,
+    )
 
     target = bundle.description.target
     golden = function_of(module, plan["function"], "function")
     kernel = bundle.load(plan["entry"])
-    for entry in bundle.entries:
-        if entry.name != plan["entry"]:
-            continue
+    entries = [entry for entry in bundle.entries if entry.name == plan["entry"]]
+    check_dimensions([entry.description for entry in entries], plan["dimensions"])
+    for entry in entries:
         parameters = entry.description.params
         values = arguments_of(parameters, plan, module)
-        read = [
-            value.copy() if isinstance(value, np.ndarray) else value
+        read = {
+            parameter.name: value.copy() if isinstance(value, np.ndarray) else value
             for parameter, value in zip(parameters, values, strict=True)
             if parameter.direction != "out"
-        ]
+        }
         program = kernel.programs[entry.key.digest]
+        if plan["ranks"] and not isinstance(program, DistributedProgram):
+            raise TestFailed(f"ranks is for distributed programs, and {plan['entry']} runs on one device")
         talks = isinstance(program, DistributedProgram) and program.host.cores_talk
         config = RunConfig(
             backend_type=target.backend_type,
@@ -195,10 +273,13 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
             sim_checks=not talks,
             distributed_config=DistributedConfig(range(plan["ranks"])) if plan["ranks"] else None,
         )
-        program(*values, config=config)
+        try:
+            program(*values, config=config)
+        except (DeviceUnavailable, HostProgramError, KernelRunError, LoadError, RankError, SimulatorCheckError,
+                TypeError, ValueError) as error:  # fmt: skip
+            raise TestFailed(f"{entry.description.signature} on {target.backend_type}: {error}") from None
         results = [(p.name, value) for p, value in zip(parameters, values, strict=True) if p.direction != "in"]
-        returned = golden(*read, **{name: float(text) for name, text in plan["golden_arguments"].items()})
-        expected = returned if isinstance(returned, tuple) else (returned,)
+        expected = golden_results(golden, read, plan["golden_arguments"])
         if len(expected) != len(results):
             raise TestFailed(
                 f"the golden function returns {len(expected)} arrays, the kernel writes {len(results)}: "

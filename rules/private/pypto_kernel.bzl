@@ -24,8 +24,24 @@ def _backend_type(ctx):
         ))
     return chosen
 
+# Compile options that are said elsewhere; the place that is not meant would win or lose in silence.
+_NO_OPTIONS = {
+    "backend_type": "the attribute backend_type",
+    "execution_mode": "the flag --{}".format(shown_label(Label("//rules:execution_mode"))),
+}
+
+def _check_dicts(ctx):
+    for name in ctx.attr.options:
+        if name in _NO_OPTIONS:
+            fail("options of {} name {}, which {} decides".format(shown_label(ctx.label), name, _NO_OPTIONS[name]))
+    for attribute, given in [("options", ctx.attr.options), ("tensors", ctx.attr.tensors)]:
+        for name, value in given.items():
+            if not name or "=" in name or not value:
+                fail("{} of {} hold {} = {}; names and values are not empty".format(attribute, shown_label(ctx.label), repr(name), repr(value)))
+
 def _pypto_kernel_impl(ctx):
     name = ctx.label.name
+    _check_dicts(ctx)
     backend_type = _backend_type(ctx)
     source = kernel_source(ctx.file.src, ctx.attr, backend_type, ctx.attr._execution_mode[BuildSettingInfo].value)
     settings = identity_settings(ctx)

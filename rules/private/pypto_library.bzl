@@ -2,6 +2,7 @@
 
 load("@rules_python//python:py_info.bzl", "PyInfo")
 load("//rules/private:actions.bzl", "STEP_ATTRS", "check_sources")
+load("//rules/private:messages.bzl", "shown_label")
 load("//rules/private/providers:sources_info.bzl", "PyptoSourcesInfo")
 
 def native_sources_of(deps):
@@ -18,8 +19,8 @@ def native_sources_of(deps):
 def _import_path(ctx, folder):
     parts = [ctx.label.repo_name or ctx.workspace_name, ctx.label.package, folder]
     path = "/".join([part for part in parts if part and part != "."])
-    if ".." in path.split("/"):
-        fail("imports = ['{}'] of {} leads out of the package".format(folder, ctx.label))
+    if folder.startswith("/") or ".." in path.split("/"):
+        fail("imports = ['{}'] of {} leads out of the package".format(folder, shown_label(ctx.label)))
     return path
 
 def library_providers(ctx, own, native, source_attributes):

@@ -1,4 +1,7 @@
-"""Targets that make sense on the NPU only."""
+"""Targets that make sense in one execution mode only."""
+
+# A Label, since a project need not have a module of that name.
+_INCOMPATIBLE = Label("@platforms//:incompatible")
 
 def requires_pypto_device():
     """For `target_compatible_with` of targets that only make sense in the execution mode `device`.
@@ -10,5 +13,16 @@ def requires_pypto_device():
     """
     return select({
         Label("//rules:is_device"): [],
-        "//conditions:default": ["@platforms//:incompatible"],
+        "//conditions:default": [_INCOMPATIBLE],
+    })
+
+def requires_simulator():
+    """The opposite, for targets that run kernels on the simulator.
+
+    Returns:
+      A `select` to give to `target_compatible_with`.
+    """
+    return select({
+        Label("//rules:is_device"): [_INCOMPATIBLE],
+        "//conditions:default": [],
     })

@@ -139,9 +139,11 @@ def test_metadata_of_anything_with_shape_and_dtype() -> None:
 
 def test_command_line_form_of_a_tensor() -> None:
     assert parse_tensor_text("x", "FP16[128,64]") == TensorMeta(FP16, (128, 64))
-    for text in ("FP16", "FP16[", "FP16[a]", "half[1]", "FP16[1,]", "FP16[-1]"):
+    for text in ("FP16", "FP16[", "FP16[a]", "FP16[1,]", "FP16[-1]"):
         with pytest.raises(BuildError, match="tensor 'x' is written DTYPE"):
             parse_tensor_text("x", text)
+    with pytest.raises(BuildError, match="tensor 'x' has the dtype 'FP64'; the dtypes are FP32, FP16, .*, BOOL"):
+        parse_tensor_text("x", "FP64[1]")
 
 
 class OnlyDLPack:
