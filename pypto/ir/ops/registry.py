@@ -133,6 +133,8 @@ class Call:
 
 
 Rule = Callable[[Call], tuple[Type, ...]]
+# Operations that are one of several with the name that users write.
+_WRITTEN = {"gather_along": "tensor.gather", "scatter_along": "tensor.scatter", "mrgsort_blocks": "mrgsort"}
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ class OpDef:
     def label(self) -> str:
         """The name in messages: users write ``pl.add`` for ``tile.add``."""
         family, _, short = self.name.partition(".")
-        return f"pl.{short}" if family in ("tile", "tensor") else self.name
+        return f"pl.{_WRITTEN.get(short, short)}" if family in ("tile", "tensor") else self.name
 
     def operand(self, index: int) -> Operand:
         """Description of the operand at a position."""

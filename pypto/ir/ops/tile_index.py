@@ -68,6 +68,20 @@ def _gather(call: Call) -> tuple[Type, ...]:
     return (_vec(index.shape, source.dtype, index),)
 
 
+def _gather_along(call: Call) -> tuple[Type, ...]:
+    source, index = call.tile(0), call.tile(1)
+    _check_beside(call, index, source, 1 - call.attrs["axis"])
+    return (_vec(index.shape, source.dtype, index),)
+
+
+def _check_beside(call: Call, index: TileType, tile: TileType, axis: int) -> None:
+    """Along an axis that nothing is chosen along, an index is at most as long as the tile."""
+    pairs = [(type.valid[axis], type.shape[axis]) for type in (index, tile)]
+    wanted, have = (valid if isinstance(valid, int) else size for valid, size in pairs)
+    if wanted > have:
+        raise call.error(f"the index has {wanted} {('rows', 'columns')[axis]}, the tile {have}")
+
+
 def _gather_blocks(call: Call) -> tuple[Type, ...]:
     source, offset, wanted = call.tile(0), call.tile(1), call.wanted_tile()
     elements = 32 // source.dtype.nbytes
@@ -123,8 +137,12 @@ def _scatter(call: Call) -> tuple[Type, ...]:
 
 
 def _scatter_along(call: Call) -> tuple[Type, ...]:
+    target, source, index = call.tile(0), call.tile(1), call.tile(2)
     _same_dtype(call, 0, 1)
-    return (call.tile(0),)
+    for axis in (0, 1):
+        _check_beside(call, index, source, axis)
+    _check_beside(call, index, target, 1 - call.attrs["axis"])
+    return (target,)
 
 
 def _scatter_rows(call: Call) -> tuple[Type, ...]:
@@ -225,7 +243,7 @@ _PATTERN = Attr("pattern", int, choices=tuple(range(1, len(PATTERNS) + 1)))
 _AXIS = Attr("axis", int, choices=(0, 1))
 
 _indexing("gather", (_SRC, _INDEX), _gather, Template("gather", ("src", "indices", *_SOURCE_SIZES), "TGATHER"))
-_indexing("gather_along", (_SRC, _INDEX), _gather, Template("gather_along", ("src", "indices", "axis")), (_AXIS,))
+_indexing("gather_along", (_SRC, _INDEX), _gather_along, Template("gather_along", ("src", "indices", "axis")), (_AXIS,))
 _indexing(
     "gatherb",
     (_SRC, tile_operand("offset", _POSITIONS)),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pypto.ir.builder import Builder
 from pypto.ir.errors import IRError
 from pypto.ir.nodes import Op, Value
+from pypto.ir.ops.registry import definition
 from pypto.ir.ops.tile_index import chosen
 from pypto.ir.passes import blocking
 from pypto.ir.passes.blocking import BUDGET, Plane, Span, extent, up
@@ -194,7 +195,7 @@ def _known_columns(work: Blocked, tensor: Value) -> int:
 
 
 def _label(work: Blocked) -> str:
-    return f"pl.{_NAMES.get(work.op.attrs['tile'], work.op.attrs['tile'])}"
+    return definition(f"tile.{work.op.attrs['tile']}").label
 
 
 def _rows_that_fit(work: Blocked, row_bytes: int, what: str) -> int:
@@ -375,5 +376,3 @@ INDEXED: dict[str, Callable[[Blocked, Builder], None]] = {
 
 UPDATES = frozenset({"scatter_along", "scatter_update", "mscatter"})
 """Operations that change some elements of their first operand."""
-
-_NAMES = {"gather_along": "gather", "scatter_along": "scatter", "mrgsort_blocks": "mrgsort"}

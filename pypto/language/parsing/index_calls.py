@@ -83,6 +83,8 @@ def _gather_compare(frame: Frame, bound: Bound) -> Model:
     else:
         key = _tile(frame, bound, "kvalue")
     mode = 0 if bound["cmp_mode"] is None else choice_argument(frame, bound, "cmp_mode", COMPARED)
+    if bound["out_cols"] is None:
+        raise frame.error(f"{bound.label}: kvalue needs out_cols, the most positions of a row", bound.node)
     columns = frame.known(bound["out_cols"], bound.place("out_cols"), f"{bound.label}: out_cols")
     offset = frame.index(bound["offset"], bound.place("offset"), f"{bound.label}: offset")
     count = INT32 if bound["count_dtype"] is None else dtype_argument(frame, bound, "count_dtype")
@@ -98,7 +100,8 @@ def _gather_compare(frame: Frame, bound: Bound) -> Model:
 def _tensor_gather(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.gather``: along an axis, by a mask, or by comparing."""
     frame.need_core(bound.label, bound.node)
-    need_matrix(frame, bound, "input")
+    for name in ("input", "index"):
+        need_matrix(frame, bound, name)
     source = _tile(frame, bound, "input")
     if bound["mask_pattern"] is not None:
         return _masked(frame, bound, source, pattern_argument(frame, bound, "mask_pattern"))
@@ -134,7 +137,8 @@ def _scatter_mask(frame: Frame, bound: Bound) -> Model:
 def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.scatter``: along an axis, or by a mask."""
     frame.need_core(bound.label, bound.node)
-    need_matrix(frame, bound, "input")
+    for name in ("input", "index", "src"):
+        need_matrix(frame, bound, name)
     if bound["mask_pattern"] is not None:
         pattern, source = pattern_argument(frame, bound, "mask_pattern"), _tile(frame, bound, "input")
         if bound["dst"] is not None:

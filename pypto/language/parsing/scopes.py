@@ -70,6 +70,8 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
             raise _with(failure, apart) from None
         if failure is not None:
             raise (failure if tile_code else error) from None
+        if fit is Fit.NO and not tile_code:
+            raise
         # The passes, or ptoas, say what does not fit.
         program.restore(parsed)
         frame.env = tiled
