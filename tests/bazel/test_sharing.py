@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from workspaces import ROOT, TOOL_REPOSITORIES, Workspace, copy_checkout, hidden_compilers, tree
 
+from pypto.bundle import open_bundle
+
 STEPS = ["PyptoAssemble", "PyptoCheckSources", "PyptoCompile", "PyptoDescribe", "PyptoGenerate", "PyptoSeal"]
 
 
@@ -69,6 +71,22 @@ def test_a_project_that_depends_on_pypto(consumer: Workspace, tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(np.load(result), 2.5 * np.arange(64 * 64, dtype=np.float32).reshape(64, 64))
+
+
+def test_a_kernel_for_the_ring_buffer_runtime(consumer: Workspace) -> None:
+    """An option of the kernel chooses the runtime; the bundle says so, and gives the right numbers."""
+    consumer.run("test", "//python/acme:scale_ring_test").succeeded()
+    bundle = open_bundle(consumer.output("python/acme/scale_ring.bundle"))
+    assert bundle.description.target.runtime == "tensormap_and_ringbuffer"
+
+
+def test_what_one_execution_mode_skips(consumer: Workspace) -> None:
+    """Kernel tests are for the simulator; targets for the device are skipped there. The project has no module
+    `platforms` of its own."""
+    for flags, target in ((("--@pypto//rules:execution_mode=device",), "scale_ring_test"), ((), "scale_on_device")):
+        done = consumer.run("build", "--nobuild", *flags, f"//python/acme:{target}")
+        assert done.code != 0
+        assert f"Target //python/acme:{target} is incompatible and cannot be built" in done.output
 
 
 def test_device_message_names_the_flag_as_the_consumer_writes_it(consumer: Workspace) -> None:

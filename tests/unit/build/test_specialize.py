@@ -142,7 +142,7 @@ def test_command_line_form_of_a_tensor() -> None:
     for text in ("FP16", "FP16[", "FP16[a]", "FP16[1,]", "FP16[-1]"):
         with pytest.raises(BuildError, match="tensor 'x' is written DTYPE"):
             parse_tensor_text("x", text)
-    with pytest.raises(BuildError, match="tensor 'x' has the dtype 'FP64'; the dtypes are FP32, FP16, .*, BOOL"):
+    with pytest.raises(BuildError, match=r"tensor 'x' has the dtype 'FP64'; the dtypes are FP32, FP16, .*, BOOL"):
         parse_tensor_text("x", "FP64[1]")
 
 
