@@ -41,7 +41,10 @@ def sample_tensors(signature: Signature, samples: Sequence[Any], named: Mapping[
         value = bound.get(parameter.name)
         if value is None:
             continue
-        meta = tensor_meta(value)
+        try:
+            meta = tensor_meta(value)
+        except TypeError as error:
+            raise TypeError(f"argument {parameter.name!r} of {signature.name}(): {error}") from None
         if parameter.is_tensor:
             if meta is None:
                 raise TypeError(

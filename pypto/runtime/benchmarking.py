@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import statistics
 import time
 from collections.abc import Sequence
@@ -103,6 +104,9 @@ def benchmark(
         program = compiled
     else:
         raise TypeError(f"benchmark takes what f.compile(...) returns, got {type(compiled).__name__}")
+    if not isinstance(args, (list, tuple)):
+        raise TypeError(f"benchmark takes the arguments of a call as a list or tuple, got {type(args).__name__}")
+    rounds, warmup = _count("rounds", rounds), _count("warmup", warmup)
     if rounds < 1 or warmup < 0:
         raise ValueError(f"benchmark needs one round at least and no negative warmup, got {rounds} and {warmup}")
     for _ in range(warmup):
@@ -115,3 +119,10 @@ def benchmark(
     # Calls of their own: what tells the time on the device takes some itself.
     device = [program.timed(*args, config=config)[1] / 1000 for _ in range(rounds)]
     return BenchmarkResult(program.config.entry, Statistics(tuple(host)), Statistics(tuple(device)))
+
+
+def _count(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"benchmark: {name} is an int, got {value!r}") from None

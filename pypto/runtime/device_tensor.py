@@ -45,7 +45,9 @@ class DeviceTensor:
         """
         array = self._array
         if array is None:
-            raise RuntimeError(f"{what} is {self!r}: free_tensor or the end of its worker gave its memory back")
+            raise RuntimeError(
+                f"{what}: {self!r} has no memory any more: free_tensor or the end of its worker gave it back"
+            )
         return array
 
     def release(self) -> None:

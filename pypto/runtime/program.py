@@ -190,6 +190,8 @@ class CompiledProgram:
     def _settings(self, config: RunConfig | None) -> RunConfig:
         if config is None:
             return self._default
+        if not isinstance(config, RunConfig):
+            raise TypeError(f"config is a pypto.runtime.RunConfig, got {config!r}")
         if config.platform_name != self.platform:
             raise ValueError(
                 f"'{self.config.entry}' was built for {self.platform}, but the call's RunConfig asks for "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pypto.runtime import dlpack
-from pypto.runtime.arguments import NUMPY_DTYPES
+from pypto.runtime.arguments import MAX_ELEMENTS, NUMPY_DTYPES, scalar_bits
 from pypto.runtime.compiled import CompiledKernel
 from pypto.runtime.config import ExecutionMode, RunConfig
 from pypto.runtime.device_tensor import DeviceTensor
 from pypto.runtime.errors import DeviceUnavailable
+from pypto.runtime.kernel_config import Parameter
 from pypto.runtime.program import CompiledProgram
+from pypto.runtime.specs import whole_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,8 +164,8 @@ class ChipWorker:
         if init is None:
             # Whoever reads what nobody wrote shall notice: in floating-point types this is no number.
             array.view(np.uint8).fill(0xFF if name != "BOOL" else 0)
-        elif isinstance(init, (int, float, np.number)):
-            array.fill(init)
+        elif isinstance(init, (bool, int, float, np.bool_, np.number)):
+            array.fill(_checked_number(init, name))
         else:
             np.copyto(array, _host_array(init, lengths, numpy_dtype, "init"))
         tensor = DeviceTensor(array, name, self)
@@ -301,13 +304,22 @@ def _checked(compiled: object) -> Program:
 
 
 def _lengths(shape: Sequence[int]) -> tuple[int, ...]:
-    try:
-        lengths = tuple(int(length) for length in shape)
-    except (TypeError, ValueError):
-        raise TypeError(f"shape is a sequence of lengths, got {shape!r}") from None
+    lengths = whole_lengths(shape)
+    if lengths is None:
+        raise TypeError(f"shape is a sequence of lengths, got {shape!r}")
     if not lengths or any(length < 1 for length in lengths):
         raise ValueError(f"shape has positive lengths, one at least, got {lengths}")
+    if math.prod(lengths) > MAX_ELEMENTS:
+        raise ValueError(f"shape {lengths} has {math.prod(lengths)} elements; kernels address at most {MAX_ELEMENTS}")
     return lengths
+
+
+def _checked_number(value: object, dtype: str) -> object:
+    """A number that every element can be, unless it does not fit the element type."""
+    if dtype == "BOOL" and value in (0, 1):
+        return bool(value)
+    scalar_bits("alloc_tensor", Parameter("init", "scalar", "in", dtype), value)
+    return value
 
 
 def _element_type(dtype: object) -> tuple[str, np.dtype[Any]]:

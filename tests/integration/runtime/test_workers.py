@@ -47,7 +47,7 @@ def test_a_plain_call_takes_tensors_of_a_worker_too(scenarios: CompiledProgram) 
         with pytest.raises(ValueError, match=r"scenarios\(\): argument 'state' overlaps the memory of 'x'"):
             scenarios(100, resident, resident, out, 0)
         worker.free_tensor(resident)
-        with pytest.raises(RuntimeError, match=r"argument 'x' is <DeviceTensor FP32\[4,6\], freed>"):
+        with pytest.raises(RuntimeError, match=r"argument 'x': <DeviceTensor FP32\[4,6\], freed>"):
             scenarios(100, resident, state, out, 0)
 
 
@@ -195,6 +195,12 @@ def test_benchmark(scenarios: CompiledProgram) -> None:
     assert one.host_wall_us.stdev == 0
     with pytest.raises(ValueError, match="one round at least"):
         benchmark(scenarios, (113, x, state, out, 0), rounds=0)
+    with pytest.raises(TypeError, match=r"config is a pypto\.runtime.RunConfig, got 'sim'"):
+        scenarios(113, x, state, out, 0, config="sim")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"benchmark: rounds is an int, got 2\.5"):
+        benchmark(scenarios, (113, x, state, out, 0), rounds=2.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="benchmark takes the arguments of a call as a list or tuple, got NoneType"):
+        benchmark(scenarios, None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"benchmark takes what f\.compile\(\.\.\.\) returns, got function"):
         benchmark(tables, ())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not worth timing"):

@@ -63,6 +63,14 @@ def test_what_nobody_wrote_is_no_number() -> None:
         (((2,), "FP32", np.zeros(3, np.float32)), ValueError, "init has shape (3,) and dtype float32, expected (2,)"),
         (((2,), "FP32", np.zeros(2)), ValueError, "dtype float64, expected (2,) and float32"),
         (((2,), "FP32", "x"), TypeError, "init is an array, got str"),
+        (([2.5], "FP32"), TypeError, "shape is a sequence of lengths, got [2.5]"),
+        ((["2"], "FP32"), TypeError, "shape is a sequence of lengths, got ['2']"),
+        (([True], "FP32"), TypeError, "shape is a sequence of lengths, got [True]"),
+        (([2**20, 2**20], "INT8"), ValueError, "has 1099511627776 elements; kernels address at most 2147483647"),
+        (([2], "INT8", 300), ValueError, "argument 'init' is 300, which does not fit INT8 (-128 to 127)"),
+        (([2], "INT32", 1.5), TypeError, "argument 'init' is float 1.5, expected an int for INT32"),
+        (([2], "FP16", 1e6), ValueError, "argument 'init' is 1000000.0, which does not fit FP16"),
+        (([2], "BOOL", 2), TypeError, "argument 'init' is int 2, expected a bool"),
     ],
 )
 def test_tensors_that_cannot_be_made(arguments: tuple[Any, ...], error: type[Exception], said: str) -> None:
@@ -80,7 +88,7 @@ def test_freed_tensors_foreign_tensors_and_closed_workers() -> None:
                 act(tensor)
         worker.free_tensor(tensor)
         for act in (worker.copy_from, worker.free_tensor, lambda t: worker.copy_to(t, np.zeros(2, np.float32))):
-            with pytest.raises(RuntimeError, match=r"<DeviceTensor FP32\[2\], freed>: free_tensor or the end of its"):
+            with pytest.raises(RuntimeError, match=r"<DeviceTensor FP32\[2\], freed> has no memory any more"):
                 act(tensor)
         with pytest.raises(TypeError, match="copy_from takes a DeviceTensor of this worker, got ndarray"):
             worker.copy_from(np.zeros(2))  # type: ignore[arg-type]
@@ -139,8 +147,15 @@ def test_specs_stand_for_arguments() -> None:
     assert ScalarSpec("n", 3).value == 3
     with pytest.raises(ValueError, match="TensorSpec 'x': lengths are positive"):
         TensorSpec("x", [0], pl.FP16)
-    with pytest.raises(TypeError, match="TensorSpec 'x': shape is a sequence of lengths"):
-        TensorSpec("x", 4, pl.FP16)  # type: ignore[arg-type]
+    assert tensor_meta(TensorSpec("x", (2,), np.float16)) == TensorMeta(pl.FP16, (2,))
+    for shape in (4, [2.5], ["2"], [True]):
+        with pytest.raises(TypeError, match="TensorSpec 'x': shape is a sequence of lengths"):
+            TensorSpec("x", shape, pl.FP16)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="TensorSpec: name is a str, got 3"):
+        TensorSpec(3, [2], pl.FP16)  # type: ignore[arg-type]
+    assert ScalarSpec("n", np.float32(0.5)).value == 0.5  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ScalarSpec 'n': value is a number, got '3'"):
+        ScalarSpec("n", "3")  # type: ignore[arg-type]
 
 
 def test_a_device_tensor_is_a_sample() -> None:
