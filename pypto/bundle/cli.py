@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Any
 
+from pypto._identity.records import is_digest
 from pypto.bundle.errors import BundleDamaged, BundleIncompatible
 from pypto.bundle.importing import ImportFailed, import_into_store
 from pypto.bundle.reading import Bundle, BundleArtifact, open_bundle
@@ -35,6 +38,9 @@ cache; 2 the command line is wrong.
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = _parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a path need not be text
     try:
         bundle = open_bundle(arguments.path, getattr(arguments, "digest", None))
         if arguments.command == "verify":
@@ -47,6 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(json.dumps(_record(bundle), indent=2, sort_keys=True))
         else:
             print("\n".join(_lines(bundle)))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing more may be written when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (BundleDamaged, BundleIncompatible, ImportFailed, OSError) as error:
         print(f"pypto: error: {error}", file=sys.stderr)
         return 1
@@ -89,8 +100,16 @@ def _parser() -> argparse.ArgumentParser:
     import_.add_argument("--root", metavar="CACHE_ROOT", required=True, help="the cache; made when absent")
     for made in (verify, import_):
         made.add_argument("path", metavar="PATH", help="bundle directory")
-        made.add_argument("--digest", metavar="SHA256", help="also fail when the bundle has another digest than this")
+        made.add_argument(
+            "--digest", metavar="SHA256", type=_digest, help="also fail when the bundle has another digest than this"
+        )
     return parser
+
+
+def _digest(text: str) -> str:
+    if not is_digest(text):
+        raise argparse.ArgumentTypeError(f"expected 64 lower-case hexadecimal digits, got {text!r}")
+    return text
 
 
 def _record(bundle: Bundle) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -152,6 +153,27 @@ def test_show(bundle_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (kernel["size"], kernel["executable"]) == (len(b"\x7fELF mul S"), True)
     assert main(["show", str(bundle_path / "nowhere")]) == 1
     assert "no such directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("digest", ["", "5e0c9dad", "A" * 64, "0" * 63])
+def test_what_is_no_digest_is_a_wrong_command_line(
+    bundle_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], digest: str
+) -> None:
+    for command in (["verify", str(bundle_path)], ["import", str(bundle_path), "--root", str(tmp_path / "root")]):
+        with pytest.raises(SystemExit) as caught:
+            main([*command, "--digest", digest])
+        assert caught.value.code == 2
+        assert f"expected 64 lower-case hexadecimal digits, got {digest!r}" in capsys.readouterr().err
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_reader_that_has_seen_enough(bundle_path: Path) -> None:
+    command = [sys.executable, "-m", "pypto.bundle", "show", str(bundle_path)]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
