@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pypto.ir.nodes import Op, Value
-from pypto.ir.types import Dim, ScalarType, TensorType, TileType, Type, Valid
+from pypto.ir.types import Dim, DynDim, ScalarType, TensorType, TileType, Type, Valid
 
 
 def defining_op(value: Value) -> Op | None:
@@ -35,6 +35,23 @@ def same_value(a: Valid, b: Valid) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     return difference(a, b) == 0
+
+
+def same_length(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions are certainly equal; one may be named and the other read from a tensor that has it."""
+    x, y = named_length(a), named_length(b)
+    if isinstance(x, DynDim) or isinstance(y, DynDim):
+        return x == y
+    return same_value(x, y)
+
+
+def named_length(length: Dim) -> Dim:
+    """The named dimension that a run-time number is, if it is one."""
+    op = defining_op(length) if isinstance(length, Value) else None
+    if op is not None and op.name == "tensor.dim" and isinstance(op.operands[0].type, TensorType):
+        dim = op.operands[0].type.shape[op.attrs["axis"]]
+        return dim if isinstance(dim, DynDim) else length
+    return length
 
 
 def difference(a: Valid, b: Valid) -> int | None:

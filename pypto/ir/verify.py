@@ -14,7 +14,7 @@ from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Program
 from pypto.ir.ops.registry import Kind, definition
 from pypto.ir.rewrite import last_op
 from pypto.ir.types import BOOL, DynDim, ScalarType, TensorType, TileType, Type
-from pypto.ir.values import defining_op, same_value, used_values, values_in_type
+from pypto.ir.values import defining_op, same_length, same_value, used_values, values_in_type
 
 
 def verify(program: Program, backend_type: str = "Ascend910B") -> None:
@@ -189,10 +189,7 @@ def equal_types(a: Type, b: Type) -> bool:
             same_value(x, y) for x, y in zip(a.valid, b.valid, strict=True)
         )
     if isinstance(a, TensorType) and isinstance(b, TensorType):
-        return (a.dtype, a.is_view, a.rank) == (b.dtype, b.is_view, b.rank) and all(
-            x == y if isinstance(x, DynDim) or isinstance(y, DynDim) else same_value(x, y)
-            for x, y in zip(a.shape, b.shape, strict=True)
-        )
+        return (a.dtype, a.is_view, a.rank) == (b.dtype, b.is_view, b.rank) and all(map(same_length, a.shape, b.shape))
     return a == b
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pypto.ir.nodes import Block, Direction, Value
-from pypto.ir.types import INDEX, ScalarType, TensorType, Type
+from pypto.ir.types import FP32, ScalarType, TensorType, Type
 from pypto.language.errors import KernelNameError
 from pypto.language.parsing import handing, lanes
 from pypto.language.parsing.expressions import evaluate
@@ -59,6 +59,7 @@ class _Plan:
         changed: names of tiles that the body changes without an assignment.
         loaded: names of tensors that are tiles from the first turn on.
         inputs: carried tensors that may be an input of the function, so that nothing may write them.
+        floats: names that begin as a whole number and become floating-point ones.
         plain: carried tensors that begin as the tile of a scope and become other tensors.
         tasks: names of tasks that begin as None.
         lanes: names that have a value of its own on each vector core at the end of a turn.
@@ -68,6 +69,7 @@ class _Plan:
     changed: set[str] = field(default_factory=set)
     loaded: set[str] = field(default_factory=set)
     inputs: set[str] = field(default_factory=set)
+    floats: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)
     tasks: set[str] = field(default_factory=set)
     lanes: set[str] = field(default_factory=set)
@@ -199,7 +201,10 @@ def _aliases(names: Sequence[str], outside: dict[str, Model], plan: _Plan) -> di
 def _initial(frame: Frame, name: str, plan: _Plan, node: ast.AST) -> Value:
     model = frame.env[name]
     if is_number(model):
+        model = float(model) if name in plan.floats else model
         return frame.scalar(model, frame.default_dtype(model), node, name)
+    if name in plan.floats:
+        return frame.operand(model, FP32, node, name)
     if name in plan.loaded:
         return frame.tile(model, node, name)
     if name in plan.tasks and model is None:
@@ -243,7 +248,7 @@ def _look_back(
 
 def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> Value:
     """The value a carried name has at the end of the body; it must keep the type it began with."""
-    model = frame.env[name]
+    model, key = frame.env[name], name
     name = lanes.base_name(name)
     if isinstance(model, Unusable):
         raise frame.error(f"{name} {model.reason}", node, KernelNameError)
@@ -252,6 +257,11 @@ def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> V
         given = model.type.dtype if is_scalar(model) else frame.default_dtype(model)
         if given == dtype or (given.is_integer and dtype.is_integer):
             return frame.scalar(model, dtype, node, name)
+        if dtype.is_integer and given.is_float:
+            plan.floats.add(key)
+            raise _Again
+        if dtype == FP32 and given.is_integer:
+            return frame.operand(model if is_scalar(model) else float(model), FP32, node, name)
     elif is_tile(init) and is_tensor(model):
         model = frame.tile(model, node, name)
         if same_type(init.type, model.type):
@@ -265,7 +275,7 @@ def _last(frame: Frame, name: str, init: Value, plan: _Plan, node: ast.AST) -> V
     raise frame.error(
         f"{name} is carried by the loop and changes from {describe(init)}{valid_text(init)} to "
         f"{describe(model)}{valid_text(model)}; "
-        "let it begin and end with one type" + (", such as 0.0" if init.type == ScalarType(INDEX) else ""),
+        "let it begin and end with one type",
         node,
     )
 

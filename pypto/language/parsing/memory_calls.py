@@ -217,9 +217,11 @@ def _create_tensor(frame: Frame, bound: Bound) -> Model:
     known = isinstance(bound["shape"], tuple) and all(is_number(size) for size in bound["shape"])
     if frame.on_core and not (frame.in_scope and known and frame.outer is not None):
         where = "a scope" if frame.in_scope else "a function under @pl.jit.incore"
-        raise frame.syntax_error(
+        error = frame.syntax_error(
             f"{bound.label} stands in {where}; create workspaces in the entry and pass them as arguments", bound.node
         )
+        error.divisible = frame.in_scope
+        raise error
     shape, dtype = bound["shape"], dtype_argument(frame, bound, "dtype")
     if dtype == INDEX:
         raise frame.error(f"{bound.label}: tensors of INDEX do not exist; use pl.INT64", bound.place("dtype"))

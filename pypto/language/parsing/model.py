@@ -7,7 +7,7 @@ from typing import Any
 
 from pypto.ir.nodes import Value
 from pypto.ir.types import TASKS, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Type
-from pypto.ir.values import same_value
+from pypto.ir.values import same_length, same_value
 from pypto.language.source import Builtin, KernelSource, MathFunction
 from pypto.language.stubs import Operation
 
@@ -140,14 +140,7 @@ def same_type(a: Type, b: Type) -> bool:
             and all(same_value(x, y) for x, y in zip(a.valid, b.valid, strict=True))
         )
     if isinstance(a, TensorType) and isinstance(b, TensorType):
-        return (
-            a.dtype == b.dtype
-            and a.rank == b.rank
-            and all(
-                x == y if isinstance(x, DynDim) or isinstance(y, DynDim) else same_value(x, y)
-                for x, y in zip(a.shape, b.shape, strict=True)
-            )
-        )
+        return a.dtype == b.dtype and a.rank == b.rank and all(map(same_length, a.shape, b.shape))
     return a == b
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pypto.ir.nodes import Block, Direction, Value
 from pypto.ir.ops.registry import definition
-from pypto.ir.types import FP32, TileType
-from pypto.ir.values import defining_op, length_text, same_value
+from pypto.ir.types import FP32, TensorType, TileType, Type
+from pypto.ir.values import defining_op, length_text, named_length, same_value
 from pypto.language.parsing import arrays, elements, handing, lanes, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
@@ -271,7 +272,8 @@ class Statements:
         for position, (block, _) in enumerate(branches):
             with frame.builder.inside(block):
                 frame.op("scf.yield", [values[position] for _, values in merged], node)
-        types = [values[0].type for _, values in merged]
+        inside = {id(op) for block, _ in branches for op in block.walk()}
+        types = [self._type_of_both(name, values[0].type, inside, node) for name, values in merged]
         with frame.at(node):
             made = frame.builder.op("scf.if", [chosen], types=types, regions=[block for block, _ in branches])
         if frame.on_core:
@@ -296,12 +298,16 @@ class Statements:
         if all(scalars):
             known = [m.type.dtype for m in models if is_scalar(m)] or [frame.default_dtype(m) for m in models]
             dtype = known[0] if len(known) == 1 else frame.common_dtype(*known)
+            given = [m.type.dtype if is_scalar(m) else frame.default_dtype(m) for m in models]
+            if any(d.is_float for d in given) and any(d.is_integer for d in given):
+                # A whole number in one branch becomes what the other has.
+                dtype = FP32
             if dtype is not None and (dtype == FP32 or not any(isinstance(m, float) for m in models)):
                 values = []
                 for model, block in zip(models, blocks, strict=True):
                     with frame.builder.inside(block):
                         number = float(model) if dtype == FP32 and is_number(model) else model
-                        values.append(frame.scalar(number, dtype, node, name))
+                        values.append(frame.operand(number, dtype, node, name))
                 return values
         if frame.on_core and any(is_tile(m) for m in models) and any(is_tensor(m) for m in models):
             for position, block in enumerate(blocks):
@@ -322,6 +328,19 @@ class Statements:
         raise frame.error(
             f"{name} is {shown[0]} in one branch and {shown[1]} in the other; both must have one type", node
         )
+
+    def _type_of_both(self, name: str, type: Type, inside: set[int], node: ast.If) -> Type:
+        """The type of what either branch gives, whose lengths are known outside of them."""
+        if not isinstance(type, TensorType):
+            return type
+        shape = tuple(map(named_length, type.shape))
+        for axis, length in enumerate(shape):
+            if isinstance(length, Value) and id(length.owner) in inside:
+                raise self.frame.error(
+                    f"axis {axis} of {name} has a length that is computed in the branches; compute it before the if",
+                    node,
+                )
+        return replace(type, shape=shape)
 
     # Returns
 

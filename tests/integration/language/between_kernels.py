@@ -63,8 +63,8 @@ def whole(
     out: pl.Out[pl.Tensor[[N, 1500], pl.FP32]],
 ):
     """Tensors that no core holds as a whole, and two that change places in a loop."""
+    p = x
     with pl.at(level=AT):
-        p = x * 0.5
         q = x + 1.0
     for _i in pl.range(n):
         with pl.at(level=AT):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import python_meaning
 from kernel_texts import in_entry, lowered, module
 from meaning import agree
 
 from pypto.ir.nodes import Block, Program
 from pypto.ir.reference.interpreter import run
-from pypto.ir.types import FP32
 from pypto.language.errors import CompileError
 from pypto.language.lower import lower
-from pypto.language.signature import ArgSpec
 from pypto.language.source import collect
 
 AT = "with pl.at(level=pl.Level.CORE_GROUP):"
@@ -110,6 +109,27 @@ BODIES = {
         "AT\n    t = a * 0.0 + 5.0\n    s = pl.cast(t[0, 0], pl.INDEX)\nAT\n    out[:] = a\n"
         "AT\n    pl.store(pl.load(b, [s, 0], [8, 64]), [s, 0], out)\nreturn out"
     ),
+    "a condition of a loop": (
+        "AT\n    t = a * 0.0 + 1.0\n    s = t[0, 0]\nwhile s < 20.0:\n    AT\n        t = t * 2.0\n"
+        "        s = t[0, 0]\nAT\n    out[:] = t\nreturn out"
+    ),
+    "an end of a loop": (
+        "AT\n    t = a * 0.0 + 1.0\nfor i in pl.range(20):\n    AT\n        t = t * 2.0\n        s = t[0, 0]\n"
+        "    if s > 9.0:\n        break\nAT\n    out[:] = t\nreturn out"
+    ),
+    "a sum that begins with a whole number": (
+        "s = 0\nfor i in pl.range(n):\n    AT\n        t = a[i : i + 1, :] * 1.0\n        s = s + t[0, 1]\n"
+        "AT\n    out[:] = a * s\nreturn out"
+    ),
+    "a whole number in one branch": "s = 0.5\nif n > 3:\n    s = n\nAT\n    out[:] = a * s\nreturn out",
+    "a workspace of a scope": (
+        "AT\n    w = pl.create_tensor(a.shape, dtype=pl.FP32)\n    w[:] = a * 2.0\nAT\n    out[:] = w\nreturn out"
+    ),
+    "windows of run-time lengths": (
+        "for i in pl.range(0, 64, 24):\n    AT\n        c = pl.min(64 - i, 24)\n        v = a[i : i + c, :]\n"
+        "        q = v * 2.0\n"
+        "    if n > 3:\n        AT\n            q = q + v\n    AT\n        out[i : i + c, :] = q - v\nreturn out"
+    ),
     "in blocks of a launch": (
         "AT\n    q = a + b\nfor i in pl.spmd(2):\n    AT\n        y = q[32 * i : 32 * i + 32, :] * 2.0\n"
         "    AT\n        out[32 * i : 32 * i + 32, :] = y + 1.0\nreturn out"
@@ -172,36 +192,46 @@ def test_a_number_is_read_where_it_is_used() -> None:
     assert not [op for op in program.entry_function.body.walk() if op.name == "tensor.read"]
 
 
-LARGE = """\
-@entry
-def main(a: pl.Tensor, b: pl.Tensor, n: int, out: pl.Out[pl.Tensor]):
-    AT
-        q = a + b
-    for i in pl.range(n):
-        AT
-            q = q * 0.5 + b
-            m = pl.row_max(q)
-        AT
-            q = pl.row_expand_sub(q, m)
-    AT
-        out[:] = q
-    return out
-""".replace("AT", AT)
+LARGE = [
+    "a sum",
+    "two results, both used twice",
+    "a column and a row",
+    "carried by a loop",
+    "a parameter that a loop replaces",
+    "a workspace that a loop replaces",
+    "two that change places",
+    "one of two branches",
+    "a branch with a parameter",
+    "a product that a loop adds to",
+    "an element that a loop replaces",
+    "a workspace of a scope",
+    "windows of run-time lengths",
+    "in blocks of a launch",
+]
 
 
-def test_tensors_larger_than_a_core_holds() -> None:
-    shape = (300, 1000)
-    spec = ArgSpec(FP32, shape)
-    program = lower(collect(module(LARGE)["main"]), {"a": spec, "b": spec, "out": spec})
+@pytest.mark.parametrize("size", ["320", "N"])
+@pytest.mark.parametrize("name", LARGE)
+def test_tensors_larger_than_a_core_holds(name: str, size: str) -> None:
+    """``N``: the lengths are known when it runs."""
+    text = in_entry(BODIES[name].replace("AT", AT))
+    lengths = "320, 320" if size == "320" else "a.shape[0], a.shape[1]"
+    text = text.replace("([64, 64]", f"([{lengths}]").replace("[64, 64]", f"[{size}, {size}]")
+    names = module('N = pl.dynamic("N")\n' + text)
+    program = lower(collect(names["main"]), {})
     random = np.random.default_rng(3)
-    a, b = (random.standard_normal(shape) for _ in range(2))
-    out = np.zeros(shape)
-    run(program, {"a": a, "b": b, "n": 3, "out": out})
-    q = a + b
-    for _ in range(3):
-        q = q * 0.5 + b
-        q = q - q.max(axis=1, keepdims=True)
-    np.testing.assert_allclose(out, q)
+    values = {name: random.integers(-8, 9, (320, 320)) / 8.0 for name in ("a", "b", "h")}
+    expected, got = ({**values, "n": 5, "x": 0.25, "out": np.zeros((320, 320))} for _ in range(2))
+    python_meaning.run(names, names["main"], expected)
+    run(program, got)
+    np.testing.assert_allclose(got["out"], expected["out"], rtol=1e-12)
+
+
+def test_lengths_that_branches_compute_are_computed_before() -> None:
+    branch = "    t = pl.create_tensor([n * n, 64], dtype=pl.FP32)\n    AT\n        t[:] = a[0 : n * n, :]\n"
+    body = f"if n > 1:\n{branch}else:\n{branch}AT\n    out[0 : n * n, :] = t\nreturn out"
+    with pytest.raises(CompileError, match="axis 0 of t has a length that is computed in the branches"):
+        lowered(in_entry(body.replace("AT", AT)))
 
 
 def test_a_result_of_a_scope_is_no_output() -> None:
