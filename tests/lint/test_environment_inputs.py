@@ -345,6 +345,15 @@ def test_env_11_lim_10_14_the_registry_is_for_audits() -> None:
     assert [path.relative_to(ROOT).as_posix() for path in readers] == ["pypto/_identity/package.py"]
 
 
+def test_env_13_the_hook_of_pre_commit() -> None:
+    """ENV-13: the hook runs the check as it stands in the file, from the root of the checkout, whatever is committed."""
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    (entry,) = re.findall(r"^ +entry: python3 (.+)$", hooks, re.MULTILINE)
+    for line in ("- repo: local", "language: system", "always_run: true", "pass_filenames: false"):
+        assert line in hooks
+    assert subprocess.run([sys.executable, *entry.split()], cwd=ROOT, check=False).returncode == 0
+
+
 def test_env_30_it_runs_on_the_oldest_python() -> None:
     """3.11 is this project's oldest; what a newer one brought must not be used."""
     for path in Path(__file__).parent.glob("*environment_*.py"):
