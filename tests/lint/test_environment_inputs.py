@@ -346,7 +346,7 @@ def test_env_11_lim_10_14_the_registry_is_for_audits() -> None:
 
 
 def test_env_13_the_hook_of_pre_commit() -> None:
-    """ENV-13: the hook runs the check as it stands in the file, from the root of the checkout, whatever is committed."""
+    """ENV-13: the hook runs the check from the root of the checkout, whatever is committed."""
     hooks = (ROOT / ".pre-commit-config.yaml").read_text()
     (entry,) = re.findall(r"^ +entry: python3 (.+)$", hooks, re.MULTILINE)
     for line in ("- repo: local", "language: system", "always_run: true", "pass_filenames: false"):
