@@ -51,5 +51,5 @@ def project(folder: Path, count: int) -> Workspace:
 
 
 def ran(workspace: Workspace, *arguments: str) -> Counter[str]:
-    """How many actions of each kind ran in a build."""
-    return Counter(s["mnemonic"] for s in workspace.spawns(*arguments) if s["mnemonic"].startswith("Pypto"))
+    """How many actions of each kind of ours ran in a build."""
+    return Counter({kind: count for kind, count in workspace.actions(*arguments).items() if kind.startswith("Pypto")})

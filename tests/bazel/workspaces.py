@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +94,15 @@ class Workspace:
         log = self.output_base / "spawns.json"
         self.build(f"--execution_log_json_file={log}", *arguments)
         return list(_json_values(log.read_text()))
+
+    def actions(self, *arguments: str) -> Counter[str]:
+        """Build and return how many actions of each kind ran. Unlike `spawns`, it lists no inputs: that of many kernels
+        would be a hundred megabytes."""
+        assert self.output_base is not None
+        events = self.output_base / "events.json"
+        self.build(f"--build_event_json_file={events}", "--build_event_publish_all_actions", *arguments)
+        records = map(json.loads, events.read_text().splitlines())
+        return Counter(record["action"]["type"] for record in records if "action" in record)
 
     def remove(self) -> None:
         """Stop the server and delete the output base, which holds hundreds of megabytes."""
