@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Sequence
 
-from pypto.ir.nodes import Block, Op, Value
-from pypto.ir.types import BOOL, FP32, INDEX, INT32, INT64, DType, MemorySpace, ScalarType, TileType, Valid
+from pypto.ir.nodes import Block, Direction, Op, Param, Value
+from pypto.ir.types import BOOL, FP32, INDEX, INT32, INT64, DType, MemorySpace, ScalarType, TensorType, TileType, Valid
 from pypto.ir.values import same_value, simplified
 from pypto.language.parsing import elements
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.liveness import read_names, stored_names
-from pypto.language.parsing.model import Model, Unusable, describe, is_tasks, is_tensor, is_tile
+from pypto.language.parsing.model import Model, Unusable, describe, is_tasks, is_tensor, is_tile, valid_text
 
 _STORED = (None, MemorySpace.Vec, MemorySpace.Acc)
 # What is made of other values alone, so that it can be made again outside of the scope.
@@ -239,6 +240,35 @@ class Handover:
         if id(model.owner) not in self._inside:
             return model
         return gone(model, "launch" if self.live is None else "scope")
+
+
+def result_parameter(frame: Frame, tile: Value, node: ast.AST) -> Value:
+    """What a device kernel returns that is none of its parameters: a further one, into which it stores the tile."""
+    type = tile_type(tile)
+    if type.memory not in _STORED or not all(isinstance(length, int) for length in type.valid):
+        raise frame.error(
+            f"{describe(tile)}{valid_text(tile)} cannot be returned: only tiles in Vec and results of products whose "
+            "valid lengths are known while compiling can; store it into a pl.Out parameter",
+            node,
+        )
+    taken = {param.value.name for param in frame.function.params}
+    name = next(n for n in (f"result{number or ''}" for number in itertools.count()) if n not in taken)
+    value = Value(name, TensorType(type.valid, type.dtype), frame.function.body)
+    frame.function.params.append(Param(value, Direction.Out))
+    with frame.at(node):
+        frame.builder.store(tile, value, [0, 0])
+    frame.program.tiles_of_results[value] = TileType(type.shape, type.dtype, None, type.valid)
+    return value
+
+
+def result_workspace(frame: Frame, result: Value, node: ast.AST) -> Value:
+    """In the caller, what stands for such a parameter."""
+    if not isinstance(result.type, TensorType):
+        raise TypeError(f"{result.name} is no tensor")
+    with frame.at(node):
+        made = frame.builder.create_tensor([*map(_length, result.type.shape)], result.type.dtype, result.name)
+    frame.tiles[made] = frame.program.tiles_of_results[result]
+    return made
 
 
 def gone(model: Value, what: str) -> Unusable:

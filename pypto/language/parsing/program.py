@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from pypto.ir.builder import Builder
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
-from pypto.ir.types import DType, DynDim, ScalarType, TensorType, Type
+from pypto.ir.types import DType, DynDim, ScalarType, TensorType, TileType, Type
 from pypto.language.errors import CompileError, KernelTypeError, TileCodeError
 from pypto.language.parsing import scopes
 from pypto.language.parsing.block_calls import block_number
 from pypto.language.parsing.frame import Frame
+from pypto.language.parsing.handing import result_workspace
 from pypto.language.parsing.host_calls import check_host, split_device
 from pypto.language.parsing.model import Model, ResultsOfNothing, describe, is_tensor
 from pypto.language.parsing.splicing import splice
@@ -39,6 +40,8 @@ class ProgramParser:
         self.untracked = False
         """Whether some accesses order no tasks."""
         self._hidden: dict[str, tuple[str, ...]] = {}
+        # The tiles that device kernels return, by the parameters for them.
+        self.tiles_of_results: dict[Value, TileType] = {}
         # How often a tensor was loaded as a whole, because an operation on tiles took it.
         self.loads_of_tensors = 0
 
@@ -114,9 +117,12 @@ class ProgramParser:
                 raise TypeError(f"{target.name} was not parsed")
             self._done[key] = self.functions[function.name] = function
         hidden = [frame.index(_hidden_number(frame, what), node, what) for what in self._hidden.get(function.name, ())]
-        frame.op("func.call", [*operands, *hidden], node, callee=function.name)
+        given = len(operands) + len(hidden)
+        made = [result_workspace(frame, param.value, node) for param in function.params[given:]]
+        frame.op("func.call", [*operands, *hidden, *made], node, callee=function.name)
         # The caller's own models: where a window was given, its operand is all ranks' parts.
-        results = tuple(bound[index][0] for index in function.returns)
+        own = [model for model, _ in bound]
+        results = tuple([*own, *hidden, *made][index] for index in function.returns)
         if not results:
             return ResultsOfNothing(target.name)
         return results[0] if len(results) == 1 else results

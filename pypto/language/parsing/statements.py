@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pypto.ir.nodes import Block, Direction, Value
+from pypto.ir.nodes import Block, Direction, FunctionKind, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TensorType, TileType, Type
 from pypto.ir.values import defining_op, length_text, named_length, same_value
@@ -358,6 +358,9 @@ class Statements:
         for item, place in zip(models, places, strict=True):
             # A window's name stands for a part of its parameter.
             item = frame.windows.get(id(item), (item, item))[1]
+            if is_tile(item) and frame.function.kind is FunctionKind.INCORE:
+                item = handing.result_parameter(frame, item, place)
+                values.append(item)
             if not is_tensor(item) or item not in values:
                 raise frame.error(
                     f"a function returns its output parameters, not {describe(item)}; store it into a pl.Out parameter",

@@ -8,8 +8,9 @@ AT = pl.Level.CORE_GROUP
 
 @pl.jit.incore
 def twice(t: pl.Tensor[[64, 64], pl.FP32], o: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
-    o[:] = t * 2.0
-    return o
+    doubled = t * 2.0
+    o[:] = doubled
+    return o, pl.row_sum(doubled)
 
 
 @pl.jit
@@ -30,7 +31,7 @@ def tiles(
         high = pl.row_max(q)
     with pl.at(level=AT):
         product[:] = pl.row_expand_sub(q, high)
-    doubled = twice(q, doubled)
+    doubled, sums = twice(q, doubled)
     count = 0
     for row in pl.range(0, x.shape[0], 32):
         with pl.at(level=AT):
@@ -52,7 +53,7 @@ def tiles(
         with pl.at(level=AT):
             r = pl.cast(a * 3.0, pl.BF16)
     with pl.at(level=AT):
-        chosen[:] = pl.cast(r, pl.FP32) + count
+        chosen[:] = pl.row_expand_add(pl.cast(r, pl.FP32) + count, sums)
     return product, doubled, parts, chosen
 
 

@@ -410,7 +410,16 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         "part returns nothing",
     ),
     "return of an input": (KernelTypeError, in_entry("return ⟦a⟧"), "a is an input"),
-    "return of a tile": (KernelTypeError, in_incore("return ⟦a + b⟧"), "a function returns its output parameters"),
+    "return of a number": (
+        KernelTypeError,
+        in_incore("t = a + b\nreturn ⟦t[0, 0]⟧"),
+        "a function returns its output parameters, not a run-time scalar of FP32",
+    ),
+    "return of a tile of run-time rows": (
+        KernelTypeError,
+        in_incore("t = pl.load(a, [0, 0], [64, 64], valid_shape=[n, 64])\nreturn ⟦t⟧"),
+        "cannot be returned: only tiles in Vec and results of products whose valid lengths are known while compiling",
+    ),
     "carried type changes": (
         KernelTypeError,
         in_incore("m = n > 0\n⟦for i in pl.range(n):⟧\n    m = x\nk = m"),

@@ -180,6 +180,35 @@ def test_functions_are_handed_them(body: str) -> None:
     agree((FUNCTIONS + in_entry(body)).replace("AT", AT))
 
 
+KERNELS = """\
+@incore
+def product(u: pl.Tensor, v: pl.Tensor):
+    return pl.matmul(u, v)
+
+@incore
+def rows(u: pl.Tensor[[64, 64], pl.FP32], k: pl.Scalar[pl.INDEX], o: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+    t = pl.load(u, [k, 0], [16, 64])
+    if k > 3:
+        t = t * 2.0
+    pl.store(t, [k, 0], o)
+    return t + 1.0, o, pl.row_max(t)
+
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "q = product(h, h)\nfor i in pl.range(n):\n    r = product(h, h)\n    AT\n        q = q * 0.5 + r\n"
+        "AT\n    out[:] = q\nreturn out",
+        "for i in pl.range(0, 64, 16):\n    t, out, m = rows(a, i, out)\n"
+        "    AT\n        pl.store(pl.row_expand_sub(t, m), [i, 0], out)\nreturn out",
+    ],
+)
+def test_tiles_that_device_kernels_return(body: str) -> None:
+    agree((KERNELS + in_entry(body)).replace("AT", AT))
+
+
 def test_one_workspace_for_each_value_that_is_used_later() -> None:
     body = "AT\n    q = a + b\n    r = q\n    s = q * 2.0\n    out[:] = s\nAT\n    out[:] = q + r\nreturn out"
     assert created(lowered(in_entry(body.replace("AT", AT)))) == [(64, 64)]
