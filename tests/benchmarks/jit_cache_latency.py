@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,8 +95,16 @@ def _cpu() -> int:
     return int((used.ru_utime + used.ru_stime) * 1e9)
 
 
+def package_path() -> dict[str, str]:
+    """What a child's environment needs to import pypto: nothing where it can already, else this checkout."""
+    if find_spec("pypto") is not None:
+        return {}
+    given = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join([*([given] if given else []), str(Path(__file__).resolve().parents[2])])}
+
+
 def _measured(cache_root: str, calls: bool) -> dict[str, Any]:
-    text, took = _spawn([_CHILD, cache_root, *(["calls"] if calls else [])])
+    text, took = _spawn([_CHILD, cache_root, *(["calls"] if calls else [])], **package_path())
     record: dict[str, Any] = json.loads(text)
     record["process_ns"], record["process_cpu_ns"] = took
     counters = record["counters"]
@@ -135,7 +144,7 @@ def _install_peers(folder: Path) -> str:
 def measure(cache_root: str, runs: int, peers: str | None) -> dict[str, Any]:
     """Everything, the kinds taking turns."""
     load = round(os.getloadavg()[0], 2)
-    _spawn([_CHILD, cache_root])
+    _spawn([_CHILD, cache_root], **package_path())
     measurements: list[dict[str, Any]] = []
     floors: dict[str, list[int]] = {"read_and_hash_ns": []}
     peer_times: dict[str, list[dict[str, int]]] = {name: [] for name in _PEERS} if peers else {}

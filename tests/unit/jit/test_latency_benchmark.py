@@ -37,6 +37,16 @@ def counters() -> dict[str, int]:
     return {"requests": 1, "ready_hits": 1, "generation_builds": 0, "binary_builds": 0, "misses": 0, "bypasses": 0}
 
 
+def test_ben_05_06_where_the_children_find_the_package(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BEN-05, BEN-06: the package that is installed or on the path, else this checkout's, behind what is given."""
+    assert benchmark.package_path() == {}
+    monkeypatch.setattr(benchmark, "find_spec", lambda _: None)
+    root = str(BENCHMARKS.parents[1])
+    for given, expected in (("python", f"python:{root}"), ("", root)):
+        monkeypatch.setenv("PYTHONPATH", given)
+        assert benchmark.package_path() == {"PYTHONPATH": expected}
+
+
 def test_ben_08_19_20_a_run_after_the_filling_process(
     benchmark: Any, counters: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
