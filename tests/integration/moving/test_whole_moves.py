@@ -131,6 +131,19 @@ def test_elements_scattered(mode: RunConfig) -> None:
     np.testing.assert_array_equal(fetched, looked_up)
 
 
+def test_places_of_extremes(mode: RunConfig) -> None:
+    h, i = numbers(1, 2, 33, 9000, dtype=H), indices(2, 10**6, 2, 9000, 33)
+    # Of equal elements the first one counts.
+    h[1, 5, [700, 8000]], i[0, [400, 8999], 7] = 100, -5
+    out = [blank(2, 33, 1, dtype=Z), blank(2, 1, 33, dtype=Z), blank(33, 9000, 2, dtype=Z), blank(33, 2, 9000, dtype=H)]
+    kernels.extremes(h, i, *out, config=mode)
+    np.testing.assert_array_equal(out[0], h.argmax(axis=-1, keepdims=True))
+    np.testing.assert_array_equal(out[1], i.argmin(axis=-2, keepdims=True))
+    assert (out[0][1, 5, 0], out[1][0, 0, 7]) == (700, 400)
+    np.testing.assert_array_equal(out[2], i.swapaxes(0, 2))
+    np.testing.assert_array_equal(out[3], h.swapaxes(0, 1))
+
+
 def values_and_places(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return pairs[:, ::2], np.ascontiguousarray(pairs).view(Z)[:, 1::2]
 

@@ -131,3 +131,20 @@ def sorted_rows(
         both[:] = pl.mrgsort(merged[:, 0:256], merged[:, 256:512])
         rows[:] = pl.mgather(x, places[0:1, 0:50], gather_oob="wrap")
     return blocks, runs, both, rows
+
+
+@pl.jit
+def extremes(
+    h: pl.Tensor[[2, 33, 9000], pl.FP16],
+    i: pl.Tensor[[2, 9000, 33], pl.INT32],
+    across: pl.Out[pl.Tensor[[2, 33, 1], pl.INT32]],
+    down: pl.Out[pl.Tensor[[2, 1, 33], pl.INT32]],
+    turned: pl.Out[pl.Tensor[[33, 9000, 2], pl.INT32]],
+    first: pl.Out[pl.Tensor[[33, 2, 9000], pl.FP16]],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        across[:] = pl.row_argmax(h)
+        down[:] = pl.col_argmin(i)
+        turned[:] = pl.transpose(i, 0, 2)
+        first[:] = pl.transpose(h, 0, 1)
+    return across, down, turned, first
