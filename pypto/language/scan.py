@@ -9,9 +9,11 @@ from dataclasses import dataclass
 _STATEMENTS: tuple[type[ast.stmt], ...] = (
     ast.Assign,
     ast.AnnAssign,
+    ast.Assert,
     ast.AugAssign,
     ast.Break,
     ast.Continue,
+    ast.Delete,
     ast.Expr,
     ast.For,
     ast.If,
@@ -27,22 +29,23 @@ _EXPRESSIONS: tuple[type[ast.expr], ...] = (
     ast.Call,
     ast.Compare,
     ast.Constant,
+    ast.FormattedValue,
     ast.IfExp,
+    ast.JoinedStr,
     ast.List,
     ast.Name,
     ast.Slice,
+    ast.Starred,
     ast.Subscript,
     ast.Tuple,
     ast.UnaryOp,
 )
 _ADVICE: dict[type[ast.AST], str] = {
-    ast.Assert: "assert is not part of the language; check arguments before the call",
     ast.AsyncFor: "async is not part of the language",
     ast.AsyncFunctionDef: "async is not part of the language",
     ast.AsyncWith: "async is not part of the language",
     ast.Await: "async is not part of the language",
     ast.ClassDef: "a class cannot be defined inside a kernel",
-    ast.Delete: "del is not part of the language; tiles are freed after their last use",
     ast.Dict: "dictionaries are not part of the language",
     ast.DictComp: "comprehensions are not part of the language; use a pl.range loop",
     ast.FunctionDef: "a function cannot be defined inside a kernel; define it in the module under @pl.jit.incore",
@@ -50,7 +53,6 @@ _ADVICE: dict[type[ast.AST], str] = {
     ast.Global: "global is not part of the language; pass values as arguments",
     ast.Import: "import is not part of the language; import at the top of the module",
     ast.ImportFrom: "import is not part of the language; import at the top of the module",
-    ast.JoinedStr: "f-strings are not part of the language",
     ast.Lambda: "lambda is not part of the language",
     ast.ListComp: "comprehensions are not part of the language; use a pl.range loop",
     ast.Match: "match is not part of the language; use if",
@@ -59,7 +61,6 @@ _ADVICE: dict[type[ast.AST], str] = {
     ast.Raise: "raise is not part of the language",
     ast.Set: "sets are not part of the language",
     ast.SetComp: "comprehensions are not part of the language; use a pl.range loop",
-    ast.Starred: "starred arguments are not part of the language; write every argument out",
     ast.Try: "try is not part of the language",
     ast.Yield: "yield is not part of the language",
     ast.YieldFrom: "yield is not part of the language",
@@ -141,7 +142,7 @@ class _Scanner:
             self.expression(value)
         elif isinstance(value, (ast.withitem, ast.keyword)):
             if isinstance(value, ast.keyword) and value.arg is None:
-                raise self.error(_ADVICE[ast.Starred], value)
+                raise self.error("arguments from a dictionary are not part of the language; write them out", value)
             for _, part in ast.iter_fields(value):
                 self._field(part)
 

@@ -8,6 +8,7 @@ live function means; the values of outside names are read anew by every :func:`c
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import functools
 import linecache
@@ -318,9 +319,15 @@ def _reaches(value: Any, entry: KernelSource) -> bool:
     return value.kind is not FunctionKind.ORCHESTRATION or entry.kind is FunctionKind.HOST
 
 
+# fmt: off
 BUILTINS = frozenset(
-    {"range", "min", "max", "len", "int", "float", "bool", "abs", "print", "sum", "round", "enumerate"}
+    {
+        "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "filter", "float", "int", "isinstance", "len",
+        "list", "map", "max", "min", "pow", "print", "range", "reversed", "round", "set", "sorted", "str", "sum",
+        "tuple", "type", "zip",
+    }
 )
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -328,6 +335,24 @@ class Builtin:
     """A builtin function of Python, which the language may refuse with advice."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dictionary as it was when the closure was made: keys and values."""
+
+    items: tuple[tuple[Any, Any], ...]
+
+    def get(self, key: Any) -> Any:
+        """The value of a key of exactly this type.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for known, value in self.items:
+            if type(known) is type(key) and known == key:
+                return value
+        raise KeyError(key)
 
 
 @dataclass(frozen=True)
@@ -347,8 +372,13 @@ _math_function = functools.cache(MathFunction)
 
 
 def is_namespace(value: object) -> bool:
-    """Whether a dotted name goes on into a value: into modules and enumerations."""
-    return isinstance(value, types.ModuleType) or (isinstance(value, type) and issubclass(value, enum.Enum))
+    """Whether a dotted name goes on into a value: modules, classes and their constants, data classes, enumerations."""
+    if isinstance(value, (types.ModuleType, types.SimpleNamespace)):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum) or not value.__module__.startswith("pypto.")
+    own = type(value).__module__.startswith("pypto.")
+    return not own and (isinstance(value, enum.Enum) or dataclasses.is_dataclass(value))
 
 
 def _resolve(kernel: KernelSource, name: OutsideName) -> tuple[tuple[str, ...], Any]:
@@ -408,6 +438,12 @@ def _snapshot(kernel: KernelSource, name: OutsideName, key: str, value: Any) -> 
     """The value as the parser will see it: lists are frozen, so that later changes cannot enter a program."""
     if isinstance(value, (list, tuple)):
         return tuple(_snapshot(kernel, name, f"{key}[{index}]", item) for index, item in enumerate(value))
+    if isinstance(value, dict):
+        keys = (_snapshot(kernel, name, f"a key of {key}", item) for item in value)
+        items = (_snapshot(kernel, name, f"{key}[{at!r}]", item) for at, item in value.items())
+        return Table(tuple(zip(keys, items, strict=True)))
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
     if isinstance(value, Operation) and value.unsupported:
         raise _unsupported_operation(kernel, name, value)
     if value is None or isinstance(value, (bool, DType, DynDim, KernelSource, Operation, Builtin, MathFunction)):
@@ -415,8 +451,8 @@ def _snapshot(kernel: KernelSource, name: OutsideName, key: str, value: Any) -> 
     if isinstance(value, enum.Enum) and type(value).__module__.startswith("pypto."):
         return value
     for plain in (int, float, str):
-        if isinstance(value, plain) and not isinstance(value, enum.Enum):
-            return plain(value)
+        if isinstance(value, plain):
+            return plain(value.value if isinstance(value, enum.Enum) else value)
     raise kernel.text.error(_unsupported(key, value), name.node, KernelNameError)
 
 
@@ -434,9 +470,10 @@ def _unsupported(key: str, value: Any) -> str:
         )
     module = type(value).__module__
     type_name = type(value).__qualname__ if module == "builtins" else f"{module}.{type(value).__qualname__}"
+    advice = f"; use {key}.value" if isinstance(value, enum.Enum) else _namesake(key)
     return (
         f"{key} has a value of type {type_name}, which cannot enter a kernel; allowed are int, float, bool, str, None, "
-        f"dtypes, enums of pypto.language, tuples and lists of them, and functions under @pl.jit{_namesake(key)}"
+        f"dtypes, enums of pypto.language, tuples, lists and dictionaries of them, and functions under @pl.jit{advice}"
     )
 
 
@@ -459,6 +496,8 @@ def _value_record(value: Any, order: Mapping[int, int]) -> list[Any]:
         return ["str", value]
     if isinstance(value, tuple):
         return ["tuple", [_value_record(item, order) for item in value]]
+    if isinstance(value, Table):
+        return ["dict", [[_value_record(part, order) for part in item] for item in value.items]]
     if isinstance(value, DType):
         return ["dtype", value.name]
     if isinstance(value, DynDim):

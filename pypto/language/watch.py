@@ -14,7 +14,7 @@ Check = Callable[[], bool]
 
 
 class SourceWatch:
-    """The values that outside names have when this is made, compared by identity later; lists also by their items.
+    """The values that outside names have when this is made, compared by identity later; containers also by their items.
 
     As long as nothing changed, `pypto.language.source.collect` gives the closure that it gave.
     """
@@ -78,7 +78,11 @@ class SourceWatch:
         return value
 
     def _contents(self, value: Any) -> None:
-        """Lists, and what tuples and lists hold, can change while the value stays the same object."""
+        """Lists and dictionaries, and what containers hold, can change while the value stays the same object."""
+        if isinstance(value, dict):
+            table, held = value, dict(value)
+            self._checks.append(lambda: list(table) == list(held) and all(table[key] is held[key] for key in held))
+            value = tuple(held.values())
         if not isinstance(value, (list, tuple)):
             return
         for item in value:

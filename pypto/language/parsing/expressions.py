@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pypto.ir.nodes import Block, FunctionKind, Value
 from pypto.ir.types import BOOL, DType, DynDim, TileType
 from pypto.ir.values import difference
 from pypto.language.errors import KernelNameError
-from pypto.language.parsing import calls, elements, memory_calls
+from pypto.language.parsing import calls, elements, known_values, memory_calls
 from pypto.language.parsing.elementwise import apply_binary, compared, inverted, negate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import in_order
@@ -30,8 +31,8 @@ from pypto.language.parsing.model import (
 )
 from pypto.language.parsing.python_calls import call_builtin, call_math
 from pypto.language.scan import dotted
-from pypto.language.source import Builtin, KernelSource, MathFunction
-from pypto.language.stubs import Operation
+from pypto.language.source import Builtin, KernelSource, MathFunction, Table
+from pypto.language.stubs import Operation, operations
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -83,6 +84,10 @@ def evaluate(frame: Frame, node: ast.expr) -> Model:
         return _call(frame, node)
     if isinstance(node, ast.Subscript):
         return _subscript(frame, node)
+    if isinstance(node, ast.JoinedStr):
+        return known_values.text(frame, node, evaluate)
+    if isinstance(node, ast.Starred):
+        raise frame.syntax_error("* can only stand in front of an argument or of a name that is assigned", node)
     raise frame.syntax_error("a slice can only stand inside [ ]", node)
 
 
@@ -138,11 +143,13 @@ def _member(frame: Frame, model: Model, attribute: str, node: ast.Attribute) -> 
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Model:
-    sign = _SIGNS.get(type(node.op))
-    if sign is None:
-        advice = "; use pl.matmul" if isinstance(node.op, ast.MatMult) else ""
-        raise frame.syntax_error(f"the operator {type(node.op).__name__} is not part of the language{advice}", node)
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if isinstance(node.op, ast.MatMult):
+        return calls.call_operation(frame, operations("pl")["matmul"], [left, right], {}, known_values.as_call(node))
+    sign = _SIGNS[type(node.op)]
+    known = known_values.combined(sign, left, right)
+    if known is not None:
+        return known
     return apply_binary(frame, sign, left, right, node)
 
 
@@ -174,6 +181,13 @@ def _compare(frame: Frame, node: ast.Compare) -> Model:
 
 
 def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: ast.Compare) -> Model:
+    known = None
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        known = known_values.identical(left, right)
+    elif isinstance(op, (ast.In, ast.NotIn)):
+        known = known_values.contains(right, left)
+    if known is not None:
+        return known != isinstance(op, (ast.IsNot, ast.NotIn))
     if type(op) not in PREDICATES:
         raise frame.syntax_error(f"the comparison {type(op).__name__} is not part of the language", node)
     pred, python = PREDICATES[type(op)]
@@ -184,7 +198,7 @@ def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: a
         dtype = scalar_dtype(frame, left, right, node)
         operands = [frame.operand(m, dtype, node) for m in (left, right)]
         return frame.op("arith.cmp", operands, node, pred=pred).result
-    plain = (bool, int, float, str, DType)
+    plain = (bool, int, float, str, DType, enum.Enum)
     if isinstance(left, plain) and isinstance(right, plain) and (pred in ("eq", "ne") or _ordered(left, right)):
         return python(left, right)
     if left is None or right is None or isinstance(left, plain) or isinstance(right, plain):
@@ -343,7 +357,7 @@ def _call(frame: Frame, node: ast.Call) -> Model:
         return submit(frame, target, node)
     if isinstance(target, Operation) and target.name == "matmul_acc":
         _check_sum_begun(frame, node)
-    args = [evaluate(frame, arg) for arg in node.args]
+    args = known_values.spread(frame, node.args, evaluate)
     kwargs = {k.arg: evaluate(frame, k.value) for k in node.keywords if k.arg is not None}
     if isinstance(target, Operation):
         return calls.call_operation(frame, target, args, kwargs, node)
@@ -392,8 +406,8 @@ def call_function(
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Model:
     base = evaluate(frame, node.value)
-    if isinstance(base, tuple):
-        return _item(frame, base, node)
+    if isinstance(base, (tuple, Table)):
+        return known_values.item(frame, base, node, evaluate)
     if is_tensor(base):
         offsets, sizes, dropped = window(frame, base, node)
         if len(dropped) == len(sizes):
@@ -407,15 +421,6 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Model:
         shape = [frame.known(s, node, "the size of a slice of a tile") for s in sizes]
         return memory_calls.slice_tile(frame, base, (shape[0], shape[1]), (offsets[0], offsets[1]), None, node)
     raise frame.error(f"{describe(base)} has no elements", node)
-
-
-def _item(frame: Frame, base: tuple[Model, ...], node: ast.Subscript) -> Model:
-    if isinstance(node.slice, ast.Slice):
-        raise frame.error("a tuple is not sliced in a kernel; name its items", node)
-    index = frame.known(evaluate(frame, node.slice), node, "the index of a tuple")
-    if not -len(base) <= index < len(base):
-        raise frame.error(f"there is no item {index} in a tuple of {len(base)}", node)
-    return base[index]
 
 
 def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value], list[int | Value], tuple[int, ...]]:

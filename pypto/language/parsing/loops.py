@@ -19,6 +19,7 @@ from pypto.language.parsing.model import (
     is_number,
     is_whole,
 )
+from pypto.language.source import Builtin
 from pypto.language.stubs import Operation
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def parse_for(statements: Statements, node: ast.For) -> None:
         raise frame.syntax_error("else after a loop is not part of the language", node.orelse[0])
     target = evaluate(frame, call.func) if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or not isinstance(target, Operation) or target.name not in _FORMS:
-        items = None if isinstance(call, ast.Call) else evaluate(frame, call)
+        own = isinstance(call, ast.Call) and (not isinstance(target, Builtin) or target.name == "range")
+        items = None if own else evaluate(frame, call)
         if not isinstance(items, tuple):
             raise frame.syntax_error("a loop runs over pl.range(...)", node.iter)
         _write_out(statements, node, items)

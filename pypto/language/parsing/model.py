@@ -8,7 +8,7 @@ from typing import Any
 from pypto.ir.nodes import Value
 from pypto.ir.types import TASKS, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType, Type
 from pypto.ir.values import same_length, same_value
-from pypto.language.source import Builtin, KernelSource, MathFunction
+from pypto.language.source import Builtin, KernelSource, MathFunction, Table
 from pypto.language.stubs import Operation
 
 # A model is an IR value; or something known while compiling: a number, a string, a dtype, an enum, a tuple of models,
@@ -104,6 +104,8 @@ def describe(model: Model) -> str:
         return f"the dtype {model}"
     if isinstance(model, tuple):
         return f"a tuple of {len(model)}"
+    if isinstance(model, Table):
+        return f"a dictionary of {len(model.items)}"
     if isinstance(model, DynDim):
         return f"the dynamic dimension {model.name}"
     if isinstance(model, Operation):

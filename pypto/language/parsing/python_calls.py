@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pypto.ir.types import DynDim
+from pypto.language.parsing import known_values
 from pypto.language.parsing.elementwise import apply_binary, function_of, magnitude
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, is_number, is_scalar
 from pypto.language.parsing.operators import NUMBER_FUNCTIONS
-from pypto.language.source import MathFunction
+from pypto.language.source import MathFunction, Table
 
 _BUILTIN_ADVICE = {
     "range": "use pl.range in a for loop",
@@ -29,8 +30,11 @@ _BUILTIN_ADVICE = {
 }
 _OF_NUMBERS: dict[str, Callable[..., Any]] = {
     **{"min": min, "max": max, "abs": abs, "round": round},
-    **{"int": int, "float": float, "bool": bool},
+    **{"int": int, "float": float, "bool": bool, "divmod": divmod, "pow": pow},
 }
+
+
+_OF_ITEMS = ("zip", "enumerate", "reversed", "tuple", "list")
 
 
 def call_builtin(frame: Frame, name: str, node: ast.Call, evaluate: Callable[[Frame, ast.expr], Model]) -> Model:
@@ -42,16 +46,25 @@ def call_builtin(frame: Frame, name: str, node: ast.Call, evaluate: Callable[[Fr
     known = _builtin(frame, name, node, evaluate)
     if known is not None:
         return known
-    raise frame.syntax_error(f"Python's {name}() is not part of the language; {_BUILTIN_ADVICE[name]}", node)
+    advice = _BUILTIN_ADVICE.get(name, "it takes what is known while compiling, if anything")
+    raise frame.syntax_error(f"Python's {name}() is not part of the language; {advice}", node)
 
 
 def _builtin(frame: Frame, name: str, node: ast.Call, evaluate: Callable[[Frame, ast.expr], Model]) -> Model:
     """What a builtin function of Python gives for numbers, where it has a meaning here; else ``None``."""
-    if node.keywords or name not in (*_OF_NUMBERS, "len"):
+    if node.keywords or name not in (*_OF_NUMBERS, *_OF_ITEMS, "len", "str", "sum"):
         return None
     args = [evaluate(frame, arg) for arg in node.args]
     if name == "len":
-        return len(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else None
+        sized = args[0].items if len(args) == 1 and isinstance(args[0], Table) else args[0] if len(args) == 1 else None
+        return len(sized) if isinstance(sized, (tuple, str)) else None
+    if name in _OF_ITEMS:
+        return known_values.items_of(name, args)
+    if name == "str" and len(args) == 1:
+        return args[0] if isinstance(args[0], str) else known_values.plain_text(args[0])
+    if name == "sum":
+        items = args[0] if len(args) == 1 and isinstance(args[0], tuple) else ()
+        return sum(items) if items and all(is_number(item) for item in items) else None
     # float("-inf") and the like.
     text = name == "float" and len(args) == 1 and isinstance(args[0], str)
     if args and (text or all(is_number(arg) for arg in args)):

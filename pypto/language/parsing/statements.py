@@ -10,7 +10,7 @@ from pypto.ir.nodes import Block, Direction, FunctionKind, Value
 from pypto.ir.ops.registry import definition
 from pypto.ir.types import FP32, TensorType, TileType, Type
 from pypto.ir.values import defining_op, length_text, named_length, same_value
-from pypto.language.parsing import arrays, elements, handing, lanes, loops, tasks
+from pypto.language.parsing import arrays, elements, handing, known_values, lanes, loops, tasks
 from pypto.language.parsing.expressions import condition_value, evaluate, lookup, window
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import no_tasks
@@ -80,9 +80,11 @@ class Statements:
             for target in node.targets:
                 self.assign(target, model, node)
         elif isinstance(node, ast.AnnAssign):
-            if node.value is None:
-                raise self.frame.syntax_error("a declaration without a value is not part of the language", node)
-            self.assign(node.target, self.value(node.value), node)
+            if node.value is not None:
+                model = self.value(node.value)
+                if isinstance(node.target, ast.Name):
+                    known_values.check_annotation(self.frame, node.target.id, node.annotation, model, node.annotation)
+                self.assign(node.target, model, node)
         elif isinstance(node, ast.AugAssign):
             self._augmented(node)
         elif isinstance(node, ast.For):
@@ -93,6 +95,10 @@ class Statements:
             self._if(node)
         elif isinstance(node, ast.With):
             tasks.parse_with(self, node)
+        elif isinstance(node, ast.Assert):
+            self._assert(node)
+        elif isinstance(node, ast.Delete):
+            self._delete(node)
 
     # Assignments
 
@@ -115,10 +121,10 @@ class Statements:
             if len(target.elts) == 2 < len(model) and isinstance(target.elts[0], ast.Tuple) and is_tasks(model[-1]):
                 # `(a, b), tasks = pl.submit(...)`: the results stand together.
                 model = (model[:-1], model[-1])
-            if len(model) != len(target.elts):
-                raise self.frame.error(f"{len(target.elts)} names for {len(model)} values", node)
-            for part, item in zip(target.elts, model, strict=True):
-                self.assign(part, item, node)
+            for part, item in zip(
+                target.elts, known_values.unpacked(self.frame, target.elts, model, node), strict=True
+            ):
+                self.assign(part.value if isinstance(part, ast.Starred) else part, item, node)
         elif isinstance(target, ast.Subscript):
             self._store(target, model, node)
         else:
@@ -219,6 +225,26 @@ class Statements:
         return tensor in self.frame.tiles or (
             not made and all(param.value is not root for param in self.frame.function.params)
         )
+
+    def _assert(self, node: ast.Assert) -> None:
+        """A condition that is known while compiling, as ``pl.static_assert``."""
+        holds = evaluate(self.frame, node.test)
+        if not is_number(holds):
+            raise self.frame.error(
+                f"assert is about what is known while compiling, not {describe(holds)}; check arguments before the "
+                "call",
+                node,
+            )
+        if not holds:
+            said = "" if node.msg is None else f": {evaluate(self.frame, node.msg)}"
+            raise self.frame.error(f"assert {ast.unparse(node.test)} does not hold{said}", node)
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                raise self.frame.syntax_error("only names can be deleted; tiles are freed after their last use", target)
+            lookup(self.frame, ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            self.frame.env[target.id] = Unusable("was deleted")
 
     def _expression(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):

@@ -1,0 +1,142 @@
+"""Python's own syntax for what is known while compiling: tuples, strings, dictionaries, constants of classes."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from kernel_texts import in_scope, lowered, module, unmarked
+
+from pypto.ir.reference.interpreter import run
+from pypto.language.errors import CompileError, KernelNameError
+from pypto.language.source import collect
+from pypto.language.watch import SourceWatch
+
+CONSTANTS = """
+import dataclasses, enum, sys, types
+sys.modules.setdefault(__name__, types.ModuleType(__name__))  # data classes look for it
+import numpy as np
+class Color(enum.Enum):
+    RED = 2
+class Level(enum.IntEnum):
+    TWO = 2
+@dataclasses.dataclass
+class Config:
+    rows: int = 64
+    scale: float = 2.0
+    shape: tuple = (64, 64)
+    dtype: object = pl.FP32
+class Sizes:
+    N = 64
+    NESTED = Config
+config, space = Config(), types.SimpleNamespace(two=2.0)
+SCALE, ROWS, YES = np.float32(2.0), np.int64(64), np.bool_(True)
+SHAPE, LIST = (64, 64), [1, 2, 3]
+TABLE = {"rows": 64, "scales": (1.0, 2.0), 3: {"deep": 2.0}}
+"""
+LOAD = "t = pl.load(a, [0, 0], [64, 64])\n"
+
+
+def factor(body: str) -> float:
+    """By what a body that ends with a tile ``t`` multiplies ``a``, which it loads as ``t`` first."""
+    rng = np.random.default_rng(1)
+    given = {name: rng.integers(1, 9, (64, 64)) / 8.0 for name in "abh"}
+    out = np.full((64, 64), np.nan)
+    program = lowered(CONSTANTS + in_scope(f"{LOAD}{body}\npl.store(t, [0, 0], out)"))
+    run(program, {**given, "n": 4, "x": 0.5, "out": out})
+    factors = np.unique(out / given["a"])
+    assert len(factors) == 1
+    return float(factors[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("t = t * SCALE", 2), ("t = pl.load(a, [0, 0], [ROWS, ROWS])", 1), ("if YES:\n    t = t * 2.0", 2),
+        ("t = pl.load(a, [0, 0], [config.rows, config.shape[1]]) * config.scale", 2),
+        ("t = t * pl.const(space.two, config.dtype)", 2), ("t = pl.load(a, [0, 0], [Sizes.N, 64])", 1),
+        ("t = t * Sizes.NESTED.scale", 2), ("t = t * float(Color.RED.value)", 2), ("t = t * float(Level.TWO)", 2),
+        ("if Color.RED.name == 'RED':\n    t = t * 2.0", 2),
+        ("t = t * TABLE['scales'][1] * TABLE[3]['deep']", 4),
+        ("if 'rows' in TABLE and 5 not in TABLE:\n    t *= 3.0", 3),
+        ("t = t * float(len(TABLE) + len('ab'))", 5),
+        ("t = pl.load(a, [0, 0], (1, 2, 64, 64)[2:])", 1), ("t = pl.load(a, [0, 0], [64] + [64])", 1),
+        ("t = pl.load(a, [0, 0], [64] * 2)", 1), ("t = pl.load(a, *([0, 0], [64, 64]))", 1),
+        ("first, *rest = (2.0, 3.0, 4.0)\nt = t * rest[1]", 4), ("*rest, last = (2.0, 3.0)\nt = t * last * rest[0]", 6),
+        ("for k, s in enumerate(LIST):\n    t = t * float(s + k)", 15),
+        ("for k, s in zip(LIST, reversed(LIST)):\n    t = t * float(s * k)", 36), ("t = t * float(sum(LIST))", 6),
+        ("q, r = divmod(7, 3)\nt = t * float(q)", 2), ("k = None\nif k is None:\n    t = t * 2.0", 2),
+        ("if t is not None and pl.FP32 is pl.FP32 and 64 in SHAPE:\n    t = t * 2.0", 2),
+        ("if 'a' + 'b' == f'{\"ab\"}':\n    t = t * 2.0", 2),
+        ("if f'{2:03}{LIST}{pl.FP32}' == '002(1, 2, 3)FP32':\n    t *= 2.0", 2),
+        ("if str(64) == '64' and f'{\"x\"!r}' == \"'x'\":\n    t = t * 2.0", 2),
+        ("u: pl.Tile[[64, 64], pl.FP32, pl.Mem.Vec]\nu: pl.Tile[[64, 64], pl.FP32] = t * 2.0\nt = u", 2),
+        ("u = t\ndel u\nassert SHAPE[0] == 64, 'rows'\nu = t * 2.0\nt = u", 2),
+    ],
+)  # fmt: skip
+def test_what_is_known_while_compiling(body: str, expected: float) -> None:
+    assert factor(body) == expected
+
+
+def test_the_operator_of_products() -> None:
+    h = np.random.default_rng(1).integers(-8, 9, (64, 64)) / 8.0
+    out = np.zeros((64, 64))
+    program = lowered(in_scope("out[:] = h @ h"))
+    run(program, {"a": h, "b": h, "h": h, "n": 1, "x": 1.0, "out": out})
+    np.testing.assert_array_equal(out, h @ h)
+
+
+def test_the_name_of_a_scope_may_be_computed() -> None:
+    text = f"{CONSTANTS}@entry\ndef main(a: pl.Tensor[[64, 64], pl.FP32], out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):\n"
+    text += "    with pl.at(level=pl.Level.CORE_GROUP, name_hint=f'part_{SHAPE[0]}'):\n        out[:] = a * 2.0\n"
+    assert "part_64" in lowered(text + "    return out\n").functions
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("⟦assert n > 0⟧", "assert is about what is known while compiling, not a run-time scalar of BOOL"),
+        ("⟦assert 1 > 2, f'{n} rows'⟧", "assert 1 > 2 does not hold: a run-time scalar of INT64 rows"),
+        ("u = 1.0\ndel u\nt = ⟦u⟧", "u was deleted"), ("del ⟦a[0]⟧", "only names can be deleted"),
+        ("k = ⟦TABLE['row']⟧", "the dictionary has no 'row'; it has 'rows', 'scales', 3"),
+        ("t: ⟦pl.Tile[[64, 32], pl.FP32]⟧ = pl.load(a, [0, 0], [64, 64])", "but is a tile [64, 64] of FP32"),
+        ("t: ⟦pl.Tile[[64, 64], pl.FP16]⟧ = pl.load(a, [0, 0], [64, 64])", "is annotated as pl.Tile[[64, 64], pl."),
+        ("⟦u, v = SHAPE + (1,)⟧", "2 names for 3 values"), ("⟦u, v, w, *r = SHAPE⟧", "4 names for 2 values"),
+        ("t = pl.load(a, ⟦*x⟧)", "* in front of an argument takes a tuple"), ("k = ⟦a is b⟧", "the comparison Is"),
+        ("k = ⟦f'{TABLE:q}'⟧", "cannot be written as 'q'"),
+    ],
+)  # fmt: skip
+def test_mistakes_with_what_is_known(body: str, message: str) -> None:
+    marked = unmarked(CONSTANTS + in_scope(body))
+    with pytest.raises(CompileError) as caught:
+        lowered(marked.text)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (marked.line, marked.column)
+
+
+def test_members_of_enumerations_of_others_are_named_by_their_value() -> None:
+    with pytest.raises(KernelNameError, match=r"cannot enter a kernel.*; use Color\.RED\.value"):
+        lowered(CONSTANTS + in_scope("k = Color.RED"))
+
+
+def test_what_constants_stand_for_is_part_of_the_source_and_watched() -> None:
+    text = CONSTANTS + in_scope("out[:] = a * (config.scale + TABLE['scales'][1] + float(Sizes.N) + space.two)")
+    names = module(text)
+    closure = collect(names["main"])
+    record = copy.deepcopy(closure.record())
+    watch = SourceWatch.of(closure)
+    assert watch is not None and watch.unchanged()
+
+    def change(how: str) -> None:
+        nonlocal record
+        exec(how, names)
+        assert not watch.unchanged(), how
+        again = collect(names["main"]).record()
+        assert again != record, how
+        record = again
+
+    change("config.scale = 3.0")
+    change("TABLE['scales'] = (1.0, 5.0)")
+    change("Sizes.N = 65")
+    change("space.two = 4.0")
