@@ -336,7 +336,9 @@ class Frame:
                 node,
             )
         with self.at(node):
-            return self.builder.load(model, [0] * type.rank, (rows, cols), hint=model.name)
+            tile = self.builder.load(model, [0] * type.rank, (rows, cols), hint=model.name)
+        self.program.taken_whole.append((tile, self, node))
+        return tile
 
     def valid_shape(self, model: Model, shape: tuple[int, int], rank: int, node: ast.AST) -> tuple[Valid, Valid]:
         """Valid lengths from a list; ``None`` means the whole shape."""

@@ -44,6 +44,8 @@ class ProgramParser:
         self.tiles_of_results: dict[Value, TileType] = {}
         # How often a tensor was loaded as a whole, because an operation on tiles took it.
         self.loads_of_tensors = 0
+        # The tiles that such tensors became, and where.
+        self.taken_whole: list[tuple[Value, Frame, ast.AST]] = []
 
     def parse(self, arguments: Mapping[str, ArgSpec]) -> Program:
         """Parse the entry for the given arguments."""

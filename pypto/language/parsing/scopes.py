@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pypto.ir.builder import Builder
 from pypto.ir.errors import IRError, TileShapeError
@@ -12,8 +12,10 @@ from pypto.ir.footprint import MemoryLimitError, fits_in_order
 from pypto.ir.nodes import Block, Direction, Function, FunctionKind, Op, Param, Program, Value
 from pypto.ir.passes import pipeline
 from pypto.ir.rewrite import captured, cloned_block
-from pypto.language.errors import CompileError, TileCodeError
-from pypto.language.parsing.frame import Frame
+from pypto.ir.types import TileType
+from pypto.language.errors import CompileError, KernelMemoryError, TileCodeError
+from pypto.language.parsing.frame import Frame, tile_type
+from pypto.language.parsing.model import describe
 
 
 class Fit(enum.Enum):
@@ -31,7 +33,7 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
     as work on whole tensors, which the compiler divides.
     """
     program, env = frame.program, dict(frame.env)
-    state, loads = program.checkpoint(), program.loads_of_tensors
+    state, loads, taken = program.checkpoint(), program.loads_of_tensors, len(program.taken_whole)
     body = Block()
     failure: CompileError | None = None
     fit = Fit.YES
@@ -72,6 +74,8 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
             raise (failure if tile_code else error) from None
         if fit is Fit.NO and not tile_code:
             raise
+        if fit is Fit.NO:
+            _refuse_large(program.taken_whole[taken:], body, error)
         # The passes, or ptoas, say what does not fit.
         program.restore(parsed)
         frame.env = tiled
@@ -82,6 +86,26 @@ def parse_scope(frame: Frame, parse: Callable[[], None], name: str, node: ast.AS
         frame.whole = False
     frame.builder.block.ops.extend(divided.ops)
     return True
+
+
+def _refuse_large(taken: Sequence[tuple[Value, Frame, ast.AST]], body: Block, code: CompileError) -> None:
+    """Refuse a tensor that is the largest tile of a scope beside code for tiles, which cannot be divided."""
+    loaded = {id(op.result) for op in body.walk() if op.name == "tile.load"}
+    largest = max((item for item in taken if id(item[0]) in loaded), key=lambda item: _bytes(item[0]), default=None)
+    tiles = [result for op in body.walk() for result in op.results if isinstance(result.type, TileType)]
+    if largest is not None and _bytes(largest[0]) == max(map(_bytes, tiles)):
+        tile, frame, node = largest
+        raise frame.error(
+            f"{tile.name} is taken as a whole here, as {describe(tile)}, and with it the scope does not fit on chip; "
+            f"put this into a scope of its own, apart from the code for tiles in line {code.line}, so that the "
+            "compiler divides it",
+            node,
+            KernelMemoryError,
+        )
+
+
+def _bytes(tile: Value) -> int:
+    return tile_type(tile).nbytes
 
 
 def _with(error: CompileError, advice: str) -> CompileError:

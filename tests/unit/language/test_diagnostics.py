@@ -470,6 +470,14 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
         in_incore(T + "big = ⟦pl.full([512, 128], pl.FP32, 0.0)⟧\npl.store(big[0:64, 0:64], [0, 0], out)"),
         "big [512, 128] FP32 (256 KiB) does not fit into Vec, which has 192 KiB",
     ),
+    "tensor too large beside code for tiles": (
+        KernelMemoryError,
+        "@entry\ndef main(a: pl.Tensor[[512, 512], pl.FP32], o: pl.Out[pl.Tensor[[512, 512], pl.FP32]]):\n"
+        "    with pl.at(level=pl.Level.CORE_GROUP):\n        t = pl.load(a, [0, 0], [16, 64])\n"
+        "        pl.store(t, [0, 0], o)\n        o[:] = ⟦a⟧ + 1.0\n    return o\n",
+        "a is taken as a whole here, as a tile [512, 512] of FP32, and with it the scope does not fit on chip; "
+        "put this into a scope of its own, apart from the code for tiles in line 7",
+    ),
     "tiles too large together": (
         KernelMemoryError,
         in_incore(
