@@ -190,10 +190,14 @@ class ArtifactStore:
         if self.readonly:
             return self._build_private(spec, builder, found, None)
         lock = key_lock(self.root, key.digest)
+        problem = None
         try:
             lock.__enter__()
         except LockUnavailable as error:
-            return self._build_private(spec, builder, found, str(error))
+            problem = str(error)
+        if problem is not None:
+            # Not while the error is being handled: what the builder raises has nothing to do with it.
+            return self._build_private(spec, builder, found, problem)
         try:
             found = self.lookup(key, spec, load=load)
             if found.status is LookupStatus.HIT:

@@ -180,6 +180,18 @@ def test_invalid_entry_with_an_unusable_lock(
     assert store.get_or_build(KEY, READY, builder).failure is BuildFailure.INVALID
 
 
+def test_errors_of_a_builder_do_not_speak_of_the_lock(store: ArtifactStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """STO-12: a lock that cannot be taken is no context of what the builder raises."""
+
+    def failing(directory: Path) -> None:
+        raise ValueError("line 3: the kernel is wrong")
+
+    monkeypatch.setattr(fcntl, "flock", fail_with(errno.ENOLCK))
+    with pytest.raises(ValueError, match="line 3") as caught:
+        store.get_or_build(KEY, READY, failing)
+    assert caught.value.__context__ is None
+
+
 def test_order_of_a_publication(store: ArtifactStore, builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
     """PUB-9, PUB-12 to PUB-16, PUB-46, PUB-47: sync files, sync folders, marker last, rename, sync the slot."""
     events: list[str] = []
