@@ -103,7 +103,7 @@ def _import_folder(path):
     root = "" if repository == "_main" else "external/" + repository
     return "/".join([part for part in [root, folder] if part]) or "."
 
-def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], toolchain = None, resource_set = None, import_roots = False):
+def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], toolchain = None, resource_set = None, any_output_folder = True):
     python = ctx.attr._python[ActionPythonInfo]
     start = ctx.actions.args()
     start.add_all(_PYTHON_FLAGS)
@@ -117,8 +117,7 @@ def _run(ctx, step, arguments, mnemonic, message, inputs, outputs, tools = [], t
         words.use_param_file("@%s", use_always = True)
     protocol = ctx.attr._persistent_workers[BuildSettingInfo].value
     requirements = _REQUIREMENTS | (_OF_THIS_MACHINE if [1 for tool in tools if tool.folder] else {})
-    if not import_roots:
-        # Folders to import from are words, in which Bazel replaces nothing.
+    if any_output_folder:
         requirements = requirements | _ANY_OUTPUT_FOLDER
     if protocol != "off":
         requirements = requirements | {"requires-worker-protocol": protocol, "supports-workers": "1"}
@@ -151,6 +150,10 @@ def _add_folder(arguments, option, tool, prefix = ""):
 def _add_roots(arguments, tools):
     for name, tool in sorted(tools.items()):
         _add_folder(arguments, "--root", tool, name + "=")
+
+def _roots_are_of_files(import_roots, imports):
+    """Whether all folders to import from are found by Files; the others are words, in which Bazel replaces nothing."""
+    return not imports and not [root for root in import_roots if root.startswith("bazel-out/")]
 
 def _add_import_roots(ctx, arguments, sources, imports):
     arguments.add_all(sources, before_each = "--import-root", map_each = repository_root, uniquify = True)
@@ -195,8 +198,8 @@ def generate(ctx, kernel, generated, request):
     _run(
         ctx,
         step = ["pypto.build", "generate"],
+        any_output_folder = _roots_are_of_files(kernel.import_roots, kernel.imports),
         arguments = arguments,
-        import_roots = True,
         inputs = [kernel.sources, kernel.native_sources],
         message = "Generating kernel",
         mnemonic = "PyptoGenerate",
@@ -219,8 +222,8 @@ def dump_ir(ctx, kernel, program, parsed, lowered):
     _run(
         ctx,
         step = [program],
+        any_output_folder = _roots_are_of_files(kernel.import_roots, kernel.imports),
         arguments = arguments,
-        import_roots = True,
         inputs = [kernel.sources, kernel.native_sources, depset([program])],
         message = "Printing the IR of",
         mnemonic = "PyptoIr",
@@ -246,8 +249,8 @@ def check_sources(ctx, own, sources, imports, checked, import_roots = []):
     _run(
         ctx,
         step = [ctx.file._check_sources],
+        any_output_folder = _roots_are_of_files(import_roots, imports),
         arguments = arguments,
-        import_roots = True,
         inputs = [sources, depset([ctx.file._check_sources])],
         message = "Checking kernel sources",
         mnemonic = "PyptoCheckSources",

@@ -115,7 +115,7 @@ def test_actions_are_closed(checkout: Workspace) -> None:
 
 
 def test_output_folders_may_be_mapped(checkout: Workspace) -> None:
-    """With path mapping the actions behind the front end name no configuration: those of two configurations are one."""
+    """With path mapping no action names a configuration: those of two configurations are one."""
     command = {}
     for mode in ("fastbuild", "opt"):
         listed = checkout.run(
@@ -123,7 +123,7 @@ def test_output_folders_may_be_mapped(checkout: Workspace) -> None:
             "--experimental_output_paths=strip",
             f"--compilation_mode={mode}",
             "--output=jsonproto",
-            "mnemonic('Pypto(Assemble|Compile|Describe|Seal)', deps(//kernels:add_a2a3))",
+            "mnemonic('Pypto(Assemble|CheckSources|Compile|Describe|Generate|Seal)', deps(//kernels:add_a2a3))",
             stdout_only=True,
         ).succeeded()
         actions = json.loads(listed.output)["actions"]
@@ -131,7 +131,7 @@ def test_output_folders_may_be_mapped(checkout: Workspace) -> None:
         for arguments in command[mode].values():
             folders = {word.split("/")[1] for word in arguments if word.startswith("bazel-out/")}
             assert folders == {"cfg"}
-    assert sorted(command["opt"]) == ["PyptoAssemble", "PyptoCompile", "PyptoDescribe", "PyptoSeal"]
+    assert len(command["opt"]) == 6
     assert command["fastbuild"] == command["opt"]
 
 
