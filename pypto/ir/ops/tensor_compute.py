@@ -39,7 +39,7 @@ register(
             Attr("b_trans", bool, required=False),
             Attr("axes", tuple, required=False),
             *(Attr(name, int, required=False) for name in ("axis", "pattern", "compared", "outside", "block_len")),
-            *(Attr(name, bool, required=False) for name in ("rows", "exhausted")),
+            *(Attr(name, bool, required=False) for name in ("rows", "exhausted", "descending", "upper")),
         ),
         incore=False,
         entry=True,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pypto.ir.passes.tensors import _Lowering
 
 _COLUMNS = 256
+_MADE_ROWS = 64
 _TURNED = 64
 _PRODUCT_ROWS = 128
 _PRODUCT_COLUMNS = 128
@@ -79,6 +80,8 @@ class Blocked:
             self.product(builder)
         elif name == "transpose":
             self.transposition(builder)
+        elif name in ("ci", "tri"):
+            self.counted(builder)
         elif name in INDEXED:
             INDEXED[name](self, builder)
         elif role(name, 0) is Role.BLOCK:
@@ -159,6 +162,35 @@ class Blocked:
             blocking.store(builder, made, self.out(), index, row, col)
 
         self.over(builder, lead, (rows, height), (cols, width), body)
+
+    def counted(self, builder: Builder) -> None:
+        """Numbers that count along a row, or a triangle of ones: each block begins where it stands in the tensor."""
+        op, out = self.op, self.out()
+        type = tensor_type(op.result)
+        _, rows, cols = self.lengths(builder, op.result)
+        width = min(_COLUMNS, up(cols, 32)) if isinstance(cols, int) else _COLUMNS
+        height = min(_MADE_ROWS, rows) if isinstance(rows, int) else _MADE_ROWS
+        attrs = {k: v for k, v in op.attrs.items() if k != "tile"}
+
+        def moved(number: Value, sign: str, by: int | Value) -> Value:
+            if by == 0:
+                return number
+            step = builder.index(by)
+            if op.attrs["tile"] == "ci":
+                step = builder.op("arith.cast", [step], {}, (number.type,)).result
+            return builder.value(f"arith.{sign}", (number, step), "first")
+
+        def body(index: _Lead, row: Span, col: Span) -> None:
+            first = op.operands[0]
+            if op.attrs["tile"] == "ci":
+                first = moved(first, "sub" if op.attrs["descending"] else "add", col.start)
+            else:
+                first = moved(moved(first, "add", row.start), "sub", col.start)
+            wanted = TileType((row.size, col.size), type.dtype, MemorySpace.Vec, (row.valid, col.valid))
+            made = builder.op(f"tile.{op.attrs['tile']}", [first], attrs, (wanted,), hint=op.result.name).result
+            blocking.store(builder, made, out, index, row, col)
+
+        self.over(builder, [], (rows, height), (cols, width), body)
 
     def has_column(self) -> bool:
         """Whether a tile has one column, so that its rows come in lines."""

@@ -239,6 +239,13 @@ class _Run:
         if name == "transpose" and "axes" in op.attrs:
             return np.swapaxes(operands[0], *op.attrs["axes"])
         if op.name == "tensor.apply" and name in WHOLE and not changes_elements(op):
+            type = op.result.type
+            if (
+                name in ("ci", "tri")
+                and isinstance(type, TensorType)
+                and not all(isinstance(n, int) for n in type.shape)
+            ):
+                raise _no_reference(op)
             return WHOLE[name](op, *operands)
         if name not in TILES:
             raise _no_reference(op)

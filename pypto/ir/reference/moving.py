@@ -103,8 +103,15 @@ def _counted(op: Op, start: int) -> Any:
 
 def _shape(op: Op) -> tuple[int, int]:
     type = op.result.type
-    assert isinstance(type, TileType)
-    return type.shape
+    assert isinstance(type, (TileType, TensorType))
+    rows, cols = ((1, *type.shape) if len(type.shape) == 1 else type.shape)[-2:]
+    assert isinstance(rows, int) and isinstance(cols, int)
+    return rows, cols
+
+
+def _counted_whole(op: Op, *operands: Any) -> Any:
+    made = MOVING[op.attrs["tile"]](op, *operands)
+    return made[0] if isinstance(op.result.type, TensorType) and op.result.type.rank == 1 else made
 
 
 def _triangle(op: Op, diagonal: int) -> Any:
@@ -182,6 +189,8 @@ def _spread(op: Op, source: Any) -> Any:
 
 WHOLE: dict[str, Callable[..., Any]] = {
     **{name: MOVING[name] for name in ("gather", "gather_mask", "mgather", "scatter_update")},
+    "ci": _counted_whole,
+    "tri": _counted_whole,
     "gather_along": _along_part,
     "scatter_along": _scattered_part,
     "scatter_mask": _spread,

@@ -35,6 +35,18 @@ def shape_argument(frame: Frame, bound: Bound, name: str) -> tuple[int, int]:
     return rows, cols
 
 
+def made_shape(frame: Frame, bound: Bound, name: str) -> tuple[int, int]:
+    """The shape of a tile that a call makes from nothing; as a whole tensor it may be larger, or of run-time sizes."""
+    frame.program.loads_of_tensors += 1
+    model = bound[name]
+    if isinstance(model, tuple) and len(model) > 2:
+        raise frame.divisible(f"{bound.label}: a tile has the shape [rows, cols]", bound.place(name))
+    if isinstance(model, tuple) and any(is_scalar(size) for size in model):
+        message = f"{bound.label}: a tile has sizes that are known while compiling; valid_shape can be run-time numbers"
+        raise frame.divisible(message, bound.place(name))
+    return shape_argument(frame, bound, name)
+
+
 def reshaped(frame: Frame, bound: Bound, name: str, given: Sequence[Model]) -> None:
     """Replace a size of -1 in a shape by what the other sizes leave of ``given``, the lengths before."""
     model, place = bound[name], bound.place(name)
@@ -77,6 +89,13 @@ def need_matrix(frame: Frame, bound: Bound, name: str) -> None:
     model = bound[name]
     if isinstance(model, Value) and isinstance(model.type, TensorType) and model.type.rank != 2:
         raise frame.divisible(f"{bound.label}: {name} is {describe(model)}, with other axes than a tile", bound.node)
+
+
+def one_of(frame: Frame, bound: Bound, names: Sequence[str]) -> None:
+    """Refuse a call that gives several arguments of which each says by itself what is done."""
+    given = [name for name in names if bound[name] is not None]
+    if len(given) > 1:
+        raise frame.error(f"{bound.label}: {given[0]} and {given[1]} exclude each other", bound.place(given[1]))
 
 
 def axis_argument(frame: Frame, bound: Bound, name: str, rank: int) -> int:

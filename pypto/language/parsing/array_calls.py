@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pypto.ir.nodes import Value
 from pypto.ir.ops.registry import all_definitions, definition
 from pypto.ir.passes.shapes import COLUMN_REDUCTIONS, PLACES, ROW_LOCAL_REDUCTIONS, is_elementwise
-from pypto.ir.types import AtomicType, DType, TensorType, TileType
+from pypto.ir.types import INDEX, INT64, AtomicType, DType, TensorType, TileType
 from pypto.ir.values import simplified
 from pypto.language.parsing import array_index, array_matrix
-from pypto.language.parsing.arguments import element, predicate
+from pypto.language.parsing.arguments import dtype_argument, element, flag_argument, predicate
 from pypto.language.parsing.arrays import (
     apply,
     as_rows,
@@ -19,6 +19,7 @@ from pypto.language.parsing.arrays import (
     binary,
     elementwise,
     filled,
+    joint_lead,
     reshape,
     result_dtype,
     same_lengths,
@@ -30,6 +31,7 @@ from pypto.language.parsing.arrays import (
     tile_code,
 )
 from pypto.language.parsing.elementwise import apply_binary
+from pypto.language.parsing.filling_calls import COUNTED, TRIANGLES, made_dtype
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import Model, describe, is_number, is_scalar, is_tensor
 from pypto.language.parsing.operators import WITH_SCALAR
@@ -91,17 +93,16 @@ def _expansion(frame: Frame, name: str, bound: Bound) -> Value:
     if name.startswith("row"):
         wanted, what = (*shape[:-1], 1), "column"
     else:
-        wanted, what = (1, shape[-1]), "row"
+        wanted, what = (*shape[:-2], 1, shape[-1]), "row"
         other = as_rows(other)
-        if len(other) > 2:
-            wanted = (*shape[:-2], 1, shape[-1])
-    if not same_lengths(other, wanted):
+    lead = joint_lead([shape[:-2], other[:-2]])
+    if lead is None or not same_lengths(other[-2:], wanted[-2:]):
         raise frame.error(
             f"{bound.label}: needs a {what} {shape_text(wanted)} beside {shape_text(shape)}, got {shape_text(other)}",
             bound.node,
         )
     dtype = result_dtype(frame, name, [first, second], bound.node)
-    return apply(frame, name, [first, second], shape, dtype, bound.node)
+    return apply(frame, name, [first, second], (*lead, *shape[-2:]), dtype, bound.node)
 
 
 def _binary_call(sign: str) -> Callable[[Frame, Bound], Model]:
@@ -141,11 +142,37 @@ def _cast(frame: Frame, bound: Bound) -> Model:
 
 
 def _full(frame: Frame, bound: Bound) -> Model:
-    shape, dtype = bound["shape"], bound["dtype"]
-    if not isinstance(shape, tuple) or not shape or not isinstance(dtype, DType):
-        raise frame.error(f"{bound.label} takes a list of sizes, a dtype and a number", bound.node)
+    shape, dtype = _shape(frame, bound), dtype_argument(frame, bound, "dtype")
     value = element(frame, bound["value"], dtype, bound.place("value"), f"{bound.label}: value")
     return apply(frame, "full", [value], shape, dtype, bound.node)
+
+
+def _shape(frame: Frame, bound: Bound) -> tuple[Model, ...]:
+    """The sizes of a tensor that a call makes; they may be known at run time only."""
+    shape = bound["shape"]
+    if not isinstance(shape, tuple) or not shape:
+        raise frame.error(f"{bound.label}: shape must be a list of sizes, not {describe(shape)}", bound.place("shape"))
+    if bound.models.get("valid_shape") is not None:
+        raise frame.error(f"{bound.label}: valid_shape is for tiles; give the shape that is wanted", bound.node)
+    return shape
+
+
+def _counted(frame: Frame, bound: Bound) -> Model:
+    shape, dtype = _shape(frame, bound), made_dtype(frame, bound, COUNTED)
+    start = frame.scalar(bound["start"], INT64, bound.place("start"), f"{bound.label}: start")
+    if len(shape) > 2 or (len(shape) == 2 and shape[0] != 1):
+        raise frame.error(f"{bound.label}: counts along one row, got the shape {shape_text(shape)}", bound.node)
+    descending = flag_argument(frame, bound, "descending")
+    return apply(frame, "ci", [start], shape, dtype, bound.node, descending=descending)
+
+
+def _triangle(frame: Frame, bound: Bound) -> Model:
+    shape, dtype = _shape(frame, bound), made_dtype(frame, bound, TRIANGLES)
+    if len(shape) != 2:
+        raise frame.error(f"{bound.label}: needs two sizes, got {shape_text(shape)}", bound.place("shape"))
+    diagonal = frame.scalar(bound["diagonal"], INDEX, bound.place("diagonal"), f"{bound.label}: diagonal")
+    upper = flag_argument(frame, bound, "upper")
+    return apply(frame, "tri", [diagonal], shape, dtype, bound.node, upper=upper)
 
 
 def _expands(frame: Frame, bound: Bound) -> Model:
@@ -219,12 +246,16 @@ _HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "min": _binary_call("minimum"),
     "cast": _cast,
     "full": _full,
+    "ci": _counted,
+    "tri": _triangle,
     "expands": _expands,
     "store": _store,
     "assemble": _assemble,
     "concat": _concat,
     "reshape": reshape,
 }
+# Operations that make a tensor from numbers.
+MAKERS = frozenset({"full", "ci", "tri"})
 # Operations that mean the same everywhere, so that they are not looked up here.
 SHARED = frozenset(
     {

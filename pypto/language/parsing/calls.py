@@ -62,7 +62,8 @@ def call_operation(
             given = _written(bound[name])
             raise frame.error(f"{bound.label}: {name}={given} is not supported: {reason}", bound.place(name))
     tensors = any(is_tensor(model) for model in bound.models.values())
-    if frame.whole and (operation.name == "full" or (tensors and operation.name not in array_calls.SHARED)):
+    makes = operation.name in array_calls.MAKERS
+    if frame.whole and (makes or (tensors and operation.name not in array_calls.SHARED)):
         return array_calls.call(frame, operation.name, bound)
     handler = _HANDLERS.get(operation.name)
     if handler is not None:

@@ -9,6 +9,8 @@ from typing import Any
 from pypto.ir.nodes import Value
 from pypto.ir.ops.tile_filling import PADS
 from pypto.ir.types import (
+    BF16,
+    FP16,
     FP32,
     INDEX,
     INT16,
@@ -26,6 +28,7 @@ from pypto.ir.values import simplified
 from pypto.language.parsing.arguments import (
     dtype_argument,
     flag_argument,
+    made_shape,
     memory_argument,
     offsets_argument,
     shape_argument,
@@ -33,6 +36,10 @@ from pypto.language.parsing.arguments import (
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame, tile_type
 from pypto.language.parsing.model import Model, describe, is_number
+
+# Element types of numbers that count, and of triangles of ones.
+COUNTED = (INT32, INT16, UINT32, UINT16)
+TRIANGLES = (*COUNTED, FP32, FP16, BF16)
 
 
 def pad_argument(frame: Frame, bound: Bound, name: str = "pad_value") -> int:
@@ -123,13 +130,19 @@ def _reinterpret_view(frame: Frame, bound: Bound) -> Model:
     return frame.op("tile.reinterpret_view", [tile], bound.node, (wanted,)).result
 
 
-def _made_type(frame: Frame, bound: Bound, dtypes: tuple[DType, ...]) -> TileType:
-    """The tile that a call makes from nothing; its ``valid_shape`` is optional."""
-    frame.need_core(bound.label, bound.node)
-    shape, dtype = shape_argument(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
+def made_dtype(frame: Frame, bound: Bound, dtypes: tuple[DType, ...]) -> DType:
+    """The element type of what a call makes, one of ``dtypes``."""
+    dtype = dtype_argument(frame, bound, "dtype")
     if dtype not in dtypes:
         names = ", ".join(t.name for t in dtypes)
         raise frame.error(f"{bound.label}: dtype must be one of {names}, not {dtype}", bound.place("dtype"))
+    return dtype
+
+
+def _made_type(frame: Frame, bound: Bound, dtypes: tuple[DType, ...]) -> TileType:
+    """The tile that a call makes from nothing; its ``valid_shape`` is optional."""
+    frame.need_core(bound.label, bound.node)
+    shape, dtype = made_shape(frame, bound, "shape"), made_dtype(frame, bound, dtypes)
     valid: tuple[Valid, Valid] = shape
     if bound.models.get("valid_shape") is not None:
         valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))
@@ -137,16 +150,14 @@ def _made_type(frame: Frame, bound: Bound, dtypes: tuple[DType, ...]) -> TileTyp
 
 
 def _ci(frame: Frame, bound: Bound) -> Model:
-    wanted = _made_type(frame, bound, (INT32, INT16, UINT32, UINT16))
+    wanted = _made_type(frame, bound, COUNTED)
     start = frame.scalar(bound["start"], INT64, bound.place("start"), f"{bound.label}: start")
     descending = flag_argument(frame, bound, "descending")
     return frame.op("tile.ci", [start], bound.node, (wanted,), descending=descending).result
 
 
 def _tri(frame: Frame, bound: Bound) -> Model:
-    from pypto.ir.types import BF16, FP16
-
-    wanted = _made_type(frame, bound, (INT32, INT16, UINT32, UINT16, FP32, FP16, BF16))
+    wanted = _made_type(frame, bound, TRIANGLES)
     diagonal = frame.scalar(bound["diagonal"], INDEX, bound.place("diagonal"), f"{bound.label}: diagonal")
     upper = flag_argument(frame, bound, "upper")
     return frame.op("tile.tri", [diagonal], bound.node, (wanted,), upper=upper).result

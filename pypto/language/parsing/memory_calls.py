@@ -14,6 +14,7 @@ from pypto.language.parsing import arrays
 from pypto.language.parsing.arguments import (
     dtype_argument,
     flag_argument,
+    made_shape,
     memory_argument,
     need_matrix,
     offsets_argument,
@@ -196,11 +197,7 @@ def _create_tile(frame: Frame, bound: Bound) -> Model:
 
 def _full(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
-    # Whole tensors can be larger than tiles.
-    frame.program.loads_of_tensors += 1
-    if isinstance(bound["shape"], tuple) and len(bound["shape"]) > 2:
-        raise frame.divisible(f"{bound.label}: a tile has the shape [rows, cols]", bound.place("shape"))
-    shape, dtype = shape_argument(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
+    shape, dtype = made_shape(frame, bound, "shape"), dtype_argument(frame, bound, "dtype")
     value = scalar_argument(frame, bound, "value", dtype)
     return frame.op("tile.full", [value], bound.node, (TileType(shape, dtype, MemorySpace.Vec, shape),)).result
 

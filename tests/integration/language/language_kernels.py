@@ -108,6 +108,14 @@ def crowded(
 
 
 @pl.jit
+def counted(a: pl.Tensor[[M, N], pl.FP32], start: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        places = pl.cast(pl.tensor.ci(start, [1, a.shape[1]], descending=True), pl.FP32)
+        out[:] = a * pl.tri(1, [a.shape[0], a.shape[1]], dtype=pl.FP32) + places
+    return out
+
+
+@pl.jit
 def large(
     a: pl.Tensor[[300, 512], pl.FP16],
     b: pl.Tensor[[200, 512], pl.FP16],

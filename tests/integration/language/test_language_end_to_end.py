@@ -70,6 +70,13 @@ def test_large_tensors(checked: RunConfig) -> None:
     assert np.all(np.abs(out - (exact[0] @ exact[1].T + exact[2]).T) <= bound)
 
 
+def test_numbers_that_count_and_triangles(checked: RunConfig) -> None:
+    for m, n in ((1, 1), (150, 300)):
+        a, out = numbers(1, (m, n)), untouched(m, n)
+        kernels.counted(a, -4, out, config=checked)
+        np.testing.assert_allclose(out, np.tril(a.astype(np.float64), 1) - 4 - np.arange(n), rtol=4 * EPS32)
+
+
 def test_tensors_that_nearly_fill_a_memory(checked: RunConfig) -> None:
     x, gain, bias, out = numbers(1, (95, 256)), numbers(2, (1, 256)), numbers(3, (1, 256)), untouched(95, 256)
     codes, scales = np.zeros((95, 256), np.int8), untouched(95, 1)
