@@ -17,6 +17,7 @@ from pypto.language.parsing.arguments import (
     flag_argument,
     memory_argument,
     offsets_argument,
+    one_of,
     pattern_argument,
 )
 from pypto.language.parsing.arrays import (
@@ -54,6 +55,7 @@ def _first(bound: Bound) -> str:
 
 def _tensor_gather(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.gather``: along an axis, by a mask, or by comparing."""
+    one_of(frame, bound, ("index", "mask_pattern", "kvalue"))
     if bound["mask_pattern"] is not None:
         return _gather_mask(frame, bound)
     if bound["kvalue"] is not None:
@@ -87,6 +89,7 @@ def _axis(frame: Frame, bound: Bound, memory: Value, index: Value) -> int:
 
 def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.scatter``: along an axis, or by a mask."""
+    one_of(frame, bound, ("index", "mask_pattern"))
     if bound["mask_pattern"] is not None:
         return _spread(frame, bound, tensor_operand(frame, bound, "input"), "dst")
     if bound["index"] is None or bound["src"] is None:
@@ -346,6 +349,10 @@ def _gather_row(frame: Frame, bound: Bound) -> Model:
     name = _first(bound)
     target = tensor_operand(frame, bound, name, reads=False)
     source = tensor_operand(frame, bound, "src")
+    if _dtype(target) != _dtype(source):
+        raise frame.error(
+            f"{bound.label}: {name} is of {_dtype(target)} and src of {_dtype(source)}; use pl.cast", bound.place("src")
+        )
     rank, place = len(shape_of(frame, source, bound.node)), bound.place("shapes")
     start = offsets_argument(frame, bound, "src_offset", rank, source.name)
     where = offsets_argument(frame, bound, "dst_offset", len(shape_of(frame, target, bound.node)), target.name)

@@ -24,7 +24,7 @@ from pypto.language.parsing.arrays import (
     tile_code,
 )
 from pypto.language.parsing.frame import Frame
-from pypto.language.parsing.model import Model
+from pypto.language.parsing.model import Model, describe
 
 if TYPE_CHECKING:
     from pypto.language.parsing.binding import Bound
@@ -99,6 +99,26 @@ def _matmul_acc(frame: Frame, bound: Bound) -> Model:
     return binary(frame, "add", tensor_operand(frame, bound, "acc"), product, bound.label, bound.node)
 
 
+def _matmul_bias(frame: Frame, bound: Bound) -> Model:
+    bias = tensor_operand(frame, bound, "bias")
+    return binary(frame, "add", _matmul(frame, bound), bias, bound.label, bound.node)
+
+
+def _gemv(product: Callable[[Frame, Bound], Model]) -> Callable[[Frame, Bound], Model]:
+    """A product whose left side is one row."""
+
+    def handler(frame: Frame, bound: Bound) -> Model:
+        left = tensor_operand(frame, bound, "lhs")
+        shape = shape_of(frame, left, bound.node)
+        if len(shape) < 2 or not same_value(shape[-2], 1):
+            raise frame.error(f"{bound.label}: lhs must be a row [1, K], not {describe(left)}", bound.place("lhs"))
+        if bound["acc_phase"] != "unspecified":
+            raise frame.error(f"{bound.label}: acc_phase is not supported; leave it out", bound.place("acc_phase"))
+        return product(frame, bound)
+
+    return handler
+
+
 def _transpose(frame: Frame, bound: Bound) -> Model:
     """Two axes swapped."""
     source = tensor_operand(frame, bound, "input")
@@ -116,5 +136,9 @@ HANDLERS: dict[str, Callable[[Frame, Bound], Model]] = {
     "batch_matmul": _matmul,
     "matmul_acc": _matmul_acc,
     "batch_matmul_acc": _matmul_acc,
+    "matmul_bias": _matmul_bias,
+    "gemv": _gemv(_matmul),
+    "gemv_acc": _gemv(_matmul_acc),
+    "gemv_bias": _gemv(_matmul_bias),
     "transpose": _transpose,
 }

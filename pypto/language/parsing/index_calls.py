@@ -16,6 +16,7 @@ from pypto.language.parsing.arguments import (
     memory_argument,
     need_matrix,
     offsets_argument,
+    one_of,
     pattern_argument,
     scalar_argument,
     shape_argument,
@@ -100,6 +101,7 @@ def _gather_compare(frame: Frame, bound: Bound) -> Model:
 def _tensor_gather(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.gather``: along an axis, by a mask, or by comparing."""
     frame.need_core(bound.label, bound.node)
+    one_of(frame, bound, ("index", "mask_pattern", "kvalue"))
     for name in ("input", "index"):
         need_matrix(frame, bound, name)
     source = _tile(frame, bound, "input")
@@ -137,6 +139,7 @@ def _scatter_mask(frame: Frame, bound: Bound) -> Model:
 def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
     """``pl.tensor.scatter``: along an axis, or by a mask."""
     frame.need_core(bound.label, bound.node)
+    one_of(frame, bound, ("index", "mask_pattern"))
     for name in ("input", "index", "src"):
         need_matrix(frame, bound, name)
     if bound["mask_pattern"] is not None:

@@ -56,6 +56,23 @@ def test_products_of_slices_and_sums() -> None:
     check(body, given, np.broadcast_to((x @ b).sum(0), (3, 50, 20)))
 
 
+def test_products_with_a_bias_and_of_rows() -> None:
+    given: Given = {"x": real(1, 3, 50, 300), "w": real(2, 300, 90), "b": real(3, 1, 90), "r": real(4, 3, 1, 300)}
+    x, w, b, r = (array for array, _ in given.values())
+    check("out[:] = pl.matmul_bias(x, w, b)", given, x @ w + b)
+    check("out[:] = pl.gemv_bias(r, w, b) * 2.0", given, (r @ w + b) * 2)
+    check("t = pl.gemv(r, w)\nout[:] = pl.gemv_acc(t, r, w)", given, r @ w * 2)
+    assert "lhs must be a row [1, K]" in refused("out[:] = pl.gemv(⟦x⟧, w)", given)
+
+
+def test_explicit_columns_and_rows_are_repeated() -> None:
+    given: Given = {"x": real(1, 6, 200, 300), "m": real(2, 200, 300), "r": real(3, 6, 1, 300), "v": real(4, 300)}
+    x, m, r, v = (array for array, _ in given.values())
+    check("out[:] = pl.row_expand_mul(x, pl.row_sum(m))", given, x * m.sum(-1, keepdims=True))
+    check("out[:] = pl.col_expand_sub(m, r)", given, m - r)
+    check("out[:] = pl.col_expand_add(x, v)", given, x + v)
+
+
 SHAPES: tuple[Shape, ...] = ((3, 70, 300), (5, 7, 66, 130), (1, 200, 40), (2, 3, 4, 5, 6), (200, 300))
 
 
