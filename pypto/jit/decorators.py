@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from pypto.ir.nodes import FunctionKind
 from pypto.jit.function import HostFunction, JITFunction
+from pypto.language.annotations import Level
 from pypto.language.errors import OutsideKernelError
 from pypto.language.source import KernelSource
 
@@ -54,7 +55,10 @@ class Jit:
     @overload
     def incore(self, /, **options: Any) -> Callable[[Callable[..., Any]], IncoreFunction]: ...
     def incore(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-        """Mark a device kernel: a function that runs on one core."""
+        """Mark a device kernel: a function that runs on one core. ``level`` may say so: ``pl.Level.CORE_GROUP``."""
+        level = options.pop("level", Level.CORE_GROUP)
+        if level is not Level.CORE_GROUP:
+            raise ValueError(f"@pl.jit.incore: level must be pl.Level.CORE_GROUP, not {level!r}")
         return _mark("jit.incore", IncoreFunction, function, options)
 
     @overload

@@ -38,7 +38,7 @@ def const(value: Any, dtype: Any) -> Any:
     """A scalar of a certain dtype."""
 
 def func_attr(attrs: Any) -> Any:
-    """Not supported: they steer passes of another compiler; scopes and launches say here what runs where."""
+    """Attributes of a function, as its first statement: ``split``, ``split_aiv``, ``stationary``; change no number."""
 
 def cluster(*, name_hint: Any = '') -> Any:
     """Launches that belong together: ``with pl.cluster() as tasks:``."""
@@ -63,6 +63,9 @@ def cross_core_slot(*, slot_num: Any) -> Any:
 
 def create_tensor(shape: Any, dtype: Any, layout: Any = None, manual_dep: Any = False, init_value: Any = None) -> Any:
     """A workspace in global memory that lives until the run ends; entries only. Its elements have no values yet."""
+
+def dump_tag(tensor: Any) -> Any:
+    """The tensor, marked for dumps of runs on devices; on the simulator make it an output instead."""
 
 def slice(input: Any, shape: Any, offset: Any, valid_shape: Any = None, drop_dims: Any = None, pad_value: Any = None, clamp: Any = False) -> Any:
     """A window of a tensor (a view) or of a tile (a copy)."""

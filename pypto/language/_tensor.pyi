@@ -11,7 +11,7 @@ def no_dep(tensor: Any) -> Any:
     """Another handle of the tensor: what tasks read and write through it orders none of them."""
 
 def dump_tag(tensor: Any) -> Any:
-    """Not supported: runs do not dump tensors; make it an output, or use the report of a run."""
+    """The tensor, marked for dumps of runs on devices; on the simulator make it an output instead."""
 
 def dim(tensor: Any, axis: Any) -> Any:
     """Size of a dimension of a tensor."""

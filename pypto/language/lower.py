@@ -14,7 +14,8 @@ from pypto.ir.passes.cleanup import remove_unused
 from pypto.language.errors import CompileError, KernelMemoryError, KernelTypeError
 from pypto.language.parser import parse
 from pypto.language.signature import ArgSpec
-from pypto.language.source import SourceClosure, SourceText
+from pypto.language.source import SourceClosure
+from pypto.language.source_text import SourceText
 
 
 def lower(

@@ -7,21 +7,21 @@ live function means; the values of outside names are read anew by every :func:`c
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import enum
 import functools
 import linecache
 import math
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pypto.ir.nodes import CoreType, ExternSource, FunctionKind, Loc
+from pypto.ir.nodes import CoreType, ExternSource, FunctionKind
 from pypto.ir.types import DType, DynDim
-from pypto.language.errors import CompileError, KernelNameError, KernelSyntaxError
+from pypto.language.errors import CompileError, KernelNameError
 from pypto.language.scan import OutsideName, scan
+from pypto.language.source_text import SourceText, locate
 from pypto.language.stubs import Operation, operations
 
 
@@ -85,7 +85,7 @@ class KernelSource:
         Raises:
             KernelSyntaxError: the source cannot be found.
         """
-        return _locate(self.function, self._module_lines)
+        return locate(self.function, self._module_lines)
 
     def parts(self) -> tuple[ExternPart, ...]:
         """Hand-written code in place of the body, one part for each core; always the same objects, none in general."""
@@ -111,114 +111,6 @@ class KernelSource:
 
     def __repr__(self) -> str:
         return f"<{self.kind.value} {self.qualname}>"
-
-
-@dataclass(frozen=True)
-class SourceText:
-    """The text of one function.
-
-    Attributes:
-        function: qualified name.
-        text: its lines, LF newlines, no newline at the end.
-        first_line: line of the file where the text begins; for display only.
-        node: syntax tree of the function, with positions in the file.
-        lines: the lines of ``text``.
-    """
-
-    function: str
-    filename: str
-    text: str
-    first_line: int
-    node: ast.FunctionDef
-    lines: tuple[str, ...] = field(repr=False)
-
-    @property
-    def name(self) -> Loc:
-        """Place of the function's name in its `def` line."""
-        line = self.node.lineno - self.first_line + 1
-        column = self.lines[line - 1].index("def ") + 4
-        return Loc(self.function, line, column, line, column + len(self.node.name))
-
-    def parameter(self, name: str) -> Loc:
-        """Place of a parameter."""
-        for argument in (*self.node.args.posonlyargs, *self.node.args.args):
-            if argument.arg == name:
-                return self.loc(argument)
-        return self.name
-
-    def loc(self, node: ast.AST | Loc) -> Loc:
-        """Place of a node, relative to the function, columns in characters."""
-        if isinstance(node, Loc):
-            return node
-        line = getattr(node, "lineno", self.first_line) - self.first_line + 1
-        end_line = (getattr(node, "end_lineno", None) or self.first_line + line - 1) - self.first_line + 1
-        return Loc(
-            self.function,
-            line,
-            self._characters(line, getattr(node, "col_offset", 0)),
-            end_line,
-            self._characters(end_line, getattr(node, "end_col_offset", None) or 0),
-        )
-
-    def _characters(self, line: int, byte_offset: int) -> int:
-        if not 1 <= line <= len(self.lines):
-            return byte_offset
-        text = self.lines[line - 1]
-        return byte_offset if text.isascii() else len(text.encode()[:byte_offset].decode(errors="ignore"))
-
-    def error(self, message: str, place: ast.AST | Loc, kind: type[CompileError] = KernelSyntaxError) -> CompileError:
-        """An error that marks a place of this function."""
-        loc = self.loc(place)
-        line = self.lines[loc.line - 1] if 1 <= loc.line <= len(self.lines) else ""
-        end = loc.end_column if loc.end_line in (0, loc.line) else len(line)
-        return kind(
-            message,
-            self.filename,
-            self.first_line + loc.line - 1,
-            loc.column + 1,
-            max(end, loc.column + 1) + 1,
-            line,
-            self.function,
-        )
-
-
-@functools.lru_cache(maxsize=8)
-def _definitions(module_text: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    found = {}
-    for node in ast.walk(ast.parse(module_text)):
-        if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found[node.name, first] = node
-    return found
-
-
-def _locate(function: types.FunctionType, module_lines: list[str]) -> SourceText:
-    code = function.__code__
-    where = _UnreadableSource(code.co_filename, code.co_firstlineno, function.__qualname__)
-    if not module_lines:
-        raise where.error("its source cannot be read; define kernels in a file")
-    try:
-        node = _definitions("".join(module_lines)).get((code.co_name, code.co_firstlineno))
-    except SyntaxError:
-        node = None
-    if node is None:
-        raise where.error("its source is not where Python says: a plain `def` in an unchanged file is needed")
-    first, last = code.co_firstlineno, node.end_lineno or node.lineno
-    lines = tuple(line.rstrip("\r\n") for line in module_lines[first - 1 : last])
-    return SourceText(function.__qualname__, code.co_filename, "\n".join(lines), first, node, lines)
-
-
-@dataclass(frozen=True)
-class _UnreadableSource:
-    """A function whose source is unknown, for errors about it."""
-
-    filename: str
-    line: int
-    function: str
-
-    def error(self, message: str) -> CompileError:
-        """An error about the function as a whole."""
-        return KernelSyntaxError(f"{self.function}: {message}", self.filename, self.line, 1, 1, "", self.function)
 
 
 @dataclass(frozen=True)
@@ -256,7 +148,7 @@ class SourceClosure:
 
         def visit(function: FunctionSource) -> None:
             found[id(function.kernel)] = function
-            for value in function.values.values():
+            for value in _every(function.values.values()):
                 if _reaches(value, kernel) and id(value) not in found:
                     visit(self.of(value))
 
@@ -307,9 +199,20 @@ def _visit(kernel: KernelSource, done: dict[int, FunctionSource], entry: KernelS
         if key not in values:
             values[key] = _snapshot(kernel, name, key, value)
     values.update(kernel.captured())
-    for value in list(values.values()):
+    for value in _every(list(values.values())):
         if _reaches(value, entry) and id(value) not in done:
             _visit(value, done, entry)
+
+
+def _every(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and what tuples and dictionaries among them hold."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _every(value)
+        elif isinstance(value, Table):
+            yield from _every(held for _, held in value.items)
+        else:
+            yield value
 
 
 def _reaches(value: Any, entry: KernelSource) -> bool:

@@ -76,9 +76,8 @@ user_name(
 user_name(
     "func_attr",
     "attrs",
-    "Attributes of a function.",
+    "Attributes of a function, as its first statement: ``split``, ``split_aiv``, ``stationary``; change no number.",
     (PL,),
-    unsupported="they steer passes of another compiler; scopes and launches say here what runs where",
 )
 user_name(
     "cluster",

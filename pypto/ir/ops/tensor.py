@@ -173,9 +173,8 @@ user_name(
 user_name(
     "dump_tag",
     "tensor",
-    "The tensor, marked for a dump.",
-    (TENSOR,),
-    unsupported="runs do not dump tensors; make it an output, or use the report of a run",
+    "The tensor, marked for dumps of runs on devices; on the simulator make it an output instead.",
+    (PL, TENSOR),
 )
 user_name(
     "dim",

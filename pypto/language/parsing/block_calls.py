@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pypto.ir.nodes import FunctionKind, Param, Value
 from pypto.ir.types import INDEX, ScalarType
 from pypto.language.annotations import SplitMode
@@ -9,7 +11,8 @@ from pypto.language.parsing import lanes
 from pypto.language.parsing.arguments import tensor_argument
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
-from pypto.language.parsing.model import Hint, Model, describe, is_whole
+from pypto.language.parsing.model import Hint, Model, describe, is_tensor, is_tile, is_whole
+from pypto.language.source import Table
 
 
 def block_number(frame: Frame, what: str) -> Model:
@@ -57,6 +60,35 @@ def _slots(frame: Frame, bound: Bound) -> Model:
     return Hint("cross_core_slot")
 
 
+def _dump_tag(frame: Frame, bound: Bound) -> Model:
+    """Runs on the simulator dump no tensors, as on devices where nobody asks for it."""
+    return tensor_argument(frame, bound, "tensor")
+
+
+def _func_attr(frame: Frame, bound: Bound) -> Model:
+    """Attributes say how another compiler places work; here that follows from the program."""
+    attrs, place = bound["attrs"], bound.place("attrs")
+    if not isinstance(attrs, Table):
+        raise frame.error(f"{bound.label}: attrs must be a dictionary, not {describe(attrs)}", place)
+    for name, value in attrs.items:
+        if name not in _ATTRIBUTES:
+            known = ", ".join(_ATTRIBUTES)
+            raise frame.error(f"{bound.label}: there is no attribute {name!r}; known are {known}", place)
+        fits, what = _ATTRIBUTES[name]
+        if not fits(value):
+            raise frame.error(f"{bound.label}: {name} must be {what}, not {describe(value)}", place)
+        if name in frame.attributes:
+            raise frame.error(f"{bound.label}: {name} is given twice", place)
+        frame.attributes.add(name)
+    return None
+
+
+_ATTRIBUTES: dict[str, tuple[Callable[[Model], bool], str]] = {
+    "split": (lambda value: isinstance(value, SplitMode), "one of pl.SplitMode"),
+    "split_aiv": (lambda value: isinstance(value, bool), "True or False"),
+    "stationary": (lambda value: is_tensor(value) or is_tile(value), "a parameter that is a tensor or a tile"),
+}
+
 HANDLERS = {
     "get_block_idx": lambda frame, bound: block_number(frame, "idx"),
     "get_block_num": lambda frame, bound: block_number(frame, "num"),
@@ -65,5 +97,8 @@ HANDLERS = {
     "aic_gather": lanes.gather,
     "split": _split,
     "cross_core_slot": _slots,
+    "func_attr": _func_attr,
+    "dump_tag": _dump_tag,
+    "tensor.dump_tag": _dump_tag,
     "tensor.no_dep": _no_dep,
 }

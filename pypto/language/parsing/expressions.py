@@ -84,6 +84,8 @@ def evaluate(frame: Frame, node: ast.expr) -> Model:
         return _call(frame, node)
     if isinstance(node, ast.Subscript):
         return _subscript(frame, node)
+    if isinstance(node, ast.Dict):
+        return known_values.table(frame, node, evaluate)
     if isinstance(node, ast.JoinedStr):
         return known_values.text(frame, node, evaluate)
     if isinstance(node, ast.Starred):

@@ -52,6 +52,7 @@ class Frame:
         blocks: number of the current block and of all blocks, inside of a launch over blocks.
         lane: the vector core that the current point is for, inside of a region that both of a block run.
         windows: by identity, a rank's own part of a window and the tensor of all ranks' parts.
+        attributes: names that ``pl.func_attr`` has given to the function.
         hidden: parameters that the function has besides those of its signature, by what they stand for.
         tiles: workspaces, or views of them, that stand for the tile which one scope hands to others, and its type.
         numbers: likewise the numbers that the entry reads from a workspace, and which one.
@@ -74,6 +75,7 @@ class Frame:
         self.blocks: tuple[Model, Model] | None = None
         self.lane: Lane | None = None
         self.hidden: dict[str, Value] = {}
+        self.attributes: set[str] = set()
         self.windows: dict[int, tuple[Value, Value]] = {}
         self.tiles: dict[Value, TileType] = {}
         self.numbers: dict[Value, Value] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pypto.ir.nodes import Value
 from pypto.ir.types import DType, TensorType, TileType
@@ -69,6 +69,19 @@ def item(frame: Frame, base: tuple[Model, ...] | Table, node: ast.Subscript, eva
     if not -len(base) <= index < len(base):
         raise frame.error(f"there is no item {index} in a tuple of {len(base)}", node)
     return base[index]
+
+
+def table(frame: Frame, node: ast.Dict, evaluate: Evaluate) -> Table:
+    """A dictionary that is written in a kernel; its values may be anything."""
+    items: dict[Model, Model] = {}
+    for written, value in zip(node.keys, node.values, strict=True):
+        if written is None:
+            raise frame.syntax_error("** in a dictionary is not part of the language; write its items out", value)
+        key = evaluate(frame, written)
+        if not isinstance(key, _PLAIN):
+            raise frame.error(f"a key of a dictionary must be known while compiling, not {describe(key)}", written)
+        items[key] = evaluate(frame, value)
+    return Table(tuple(items.items()))
 
 
 def text(frame: Frame, node: ast.JoinedStr, evaluate: Evaluate) -> str:
@@ -144,6 +157,21 @@ def check_annotation(frame: Frame, name: str, annotation: ast.expr, model: Model
                 wrong |= written.value != size
     if wrong:
         raise frame.error(f"{name} is annotated as {ast.unparse(annotation)}, but is {describe(model)}", node)
+
+
+def calls_func_attr(node: ast.expr) -> bool:
+    """Whether an expression is a call of ``pl.func_attr``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "func_attr"
+
+
+def leading(body: Sequence[ast.stmt]) -> set[int]:
+    """The statements, by identity, in front of which only documentation and attributes of the function stand."""
+    found: set[int] = set()
+    for node in body:
+        if not isinstance(node, ast.Expr) or not (isinstance(node.value, ast.Constant) or calls_func_attr(node.value)):
+            break
+        found.add(id(node))
+    return found
 
 
 def items_of(name: str, args: list[Model]) -> Model:

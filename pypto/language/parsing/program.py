@@ -291,7 +291,8 @@ def _bind(
     form = f"{target.name}({', '.join(names)})"
     if len(args) > len(names):
         raise frame.error(f"{target.name} takes {len(names)} arguments, got {len(args)}: {form}", node)
-    places: dict[str, ast.AST] = dict(zip(names, node.args, strict=False))
+    spread = any(isinstance(arg, ast.Starred) for arg in node.args)
+    places: dict[str, ast.AST] = dict(zip(names, [node] * len(args) if spread else node.args, strict=False))
     models: dict[str, Model] = dict(zip(names, args, strict=False))
     for keyword in node.keywords:
         name = keyword.arg or ""

@@ -39,6 +39,7 @@ class Statements:
         self.frame = frame
         self.body = structured(body, frame.syntax_error)
         self.live = Liveness(self.body)
+        self.leading = known_values.leading(self.body)
 
     def parse(self) -> tuple[int, ...]:
         """Parse the body; return the indices of the parameters that the function returns."""
@@ -251,6 +252,8 @@ class Statements:
             return
         if not isinstance(node.value, ast.Call):
             raise self.frame.syntax_error("this expression has no effect; assign it or remove it", node)
+        if id(node) not in self.leading and known_values.calls_func_attr(node.value):
+            raise self.frame.syntax_error("pl.func_attr stands in front of all other statements of a function", node)
         model = evaluate(self.frame, node.value)
         op = defining_op(model) if is_tile(model) else None
         if op is not None and (changed := definition(op.name).inplace) is not None:

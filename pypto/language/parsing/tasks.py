@@ -93,7 +93,7 @@ def submit(frame: Frame, target: Operation, node: ast.Call) -> Model:
     given = {name: evaluate(frame, value) for name, value in options.items() if name != "predicate"}
     for name in ("allow_early_resolve", "sync_start"):
         _flag(frame, label, name, given.get(name, False), options.get(name, node))
-    _no_dumps(frame, label, given.get("dumps"), options.get("dumps", node))
+    _check_dumps(frame, label, given.get("dumps"), options.get("dumps", node))
     terms = Terms(
         _dependencies(frame, label, given.get("deps"), options.get("deps", node)),
         _gate(frame, label, options.get("predicate")),
@@ -131,7 +131,7 @@ def _at(statements: Statements, bound: Bound, node: ast.With, named: bool) -> Mo
         )
     if bound["windowize"] is not False:
         raise frame.error("pl.at: windowize is not supported", bound.place("windowize"))
-    _no_dumps(frame, bound.label, bound["dumps"], bound.place("dumps"))
+    _check_dumps(frame, bound.label, bound["dumps"], bound.place("dumps"))
     untracked = _listed(bound["no_dep_args"])
     if not all(is_tensor(tensor) for tensor in untracked):
         raise frame.error("pl.at: no_dep_args must be a list of tensors", bound.place("no_dep_args"))
@@ -327,9 +327,10 @@ def _flag(frame: Frame, label: str, name: str, model: Model, place: ast.AST) -> 
         raise frame.error(f"{label}: {name} must be True or False, not {describe(model)}", place)
 
 
-def _no_dumps(frame: Frame, label: str, model: Model, place: ast.AST) -> None:
-    if _listed(model):
-        raise frame.error(f"{label}: dumps is not supported: tensors are dumped on devices only", place)
+def _check_dumps(frame: Frame, label: str, model: Model, place: ast.AST) -> None:
+    """Tensors to dump when a run on a device is asked to; runs on the simulator are not."""
+    if not all(is_tensor(tensor) for tensor in _listed(model)):
+        raise frame.error(f"{label}: dumps must be a list of tensors, not {describe(model)}", place)
 
 
 def _gate(frame: Frame, label: str, node: ast.expr | None) -> tuple[Value, str, int] | None:

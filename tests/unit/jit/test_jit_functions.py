@@ -51,6 +51,14 @@ def test_compile_options_do_not_belong_to_the_decorator() -> None:
         pl.jit(len)
 
 
+def test_device_kernels_may_name_their_level() -> None:
+    def kernel() -> None: ...
+
+    assert pl.jit.incore(level=pl.Level.CORE_GROUP)(kernel).kind is pl.jit.incore(kernel).kind
+    with pytest.raises(ValueError, match=r"@pl\.jit\.incore: level must be pl\.Level\.CORE_GROUP"):
+        pl.jit.incore(level=pl.Level.HOST)
+
+
 def test_arguments_by_position_and_by_name(kernels: ModuleType) -> None:
     signature = kernels.annotated.signature
     assert bind_call(signature, (1, 2), {"out": 3}) == [1, 2, 3]

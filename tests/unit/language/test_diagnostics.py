@@ -20,8 +20,8 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     # names
     "operation without support, of a dictionary": (
         KernelNameError,
-        in_scope("⟦pl.func_attr⟧({'a': 1})"),
-        "pl.func_attr is not supported",
+        in_scope("⟦pl.alloc⟧({'a': 1})"),
+        "pl.alloc is not supported",
     ),
     "sum of products not begun": (
         KernelNameError,
@@ -104,7 +104,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "lambda": (KernelSyntaxError, in_incore("f = ⟦lambda y: y⟧"), "lambda is not part of the language"),
     "comprehension": (KernelSyntaxError, in_incore("f = ⟦[i for i in n]⟧"), "use a pl.range loop"),
     "try": (KernelSyntaxError, in_incore("if n > 1:\n    ⟦import os⟧"), "import is not part of the language"),
-    "dictionary": (KernelSyntaxError, in_incore("s = ⟦{}⟧"), "dictionaries are not part of the language"),
+    "set": (KernelSyntaxError, in_incore("s = ⟦{1, 2}⟧"), "sets are not part of the language"),
     "while without an end": (
         KernelTypeError,
         in_incore("k = 0\nwhile ⟦k < n⟧:\n    out[:] = a"),

@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from kernel_texts import in_scope, lowered, module, unmarked
+from kernel_texts import in_entry, in_incore, in_scope, lowered, module, unmarked
 
 from pypto.ir.reference.interpreter import run
 from pypto.language.errors import CompileError, KernelNameError
@@ -60,7 +60,7 @@ def factor(body: str) -> float:
         ("if Color.RED.name == 'RED':\n    t = t * 2.0", 2),
         ("t = t * TABLE['scales'][1] * TABLE[3]['deep']", 4),
         ("if 'rows' in TABLE and 5 not in TABLE:\n    t *= 3.0", 3),
-        ("t = t * float(len(TABLE) + len('ab'))", 5),
+        ("t = t * float(len(TABLE) + len('ab'))", 5), ("d = {'t': t * 2.0, 1: 3.0}\nt = d['t'] * d[1]", 6),
         ("t = pl.load(a, [0, 0], (1, 2, 64, 64)[2:])", 1), ("t = pl.load(a, [0, 0], [64] + [64])", 1),
         ("t = pl.load(a, [0, 0], [64] * 2)", 1), ("t = pl.load(a, *([0, 0], [64, 64]))", 1),
         ("first, *rest = (2.0, 3.0, 4.0)\nt = t * rest[1]", 4), ("*rest, last = (2.0, 3.0)\nt = t * last * rest[0]", 6),
@@ -104,6 +104,7 @@ def test_the_name_of_a_scope_may_be_computed() -> None:
         ("t: ⟦pl.Tile[[64, 64], pl.FP16]⟧ = pl.load(a, [0, 0], [64, 64])", "is annotated as pl.Tile[[64, 64], pl."),
         ("⟦u, v = SHAPE + (1,)⟧", "2 names for 3 values"), ("⟦u, v, w, *r = SHAPE⟧", "4 names for 2 values"),
         ("t = pl.load(a, ⟦*x⟧)", "* in front of an argument takes a tuple"), ("k = ⟦a is b⟧", "the comparison Is"),
+        ("k = {⟦n⟧: 1}", "a key of a dictionary must be known"), ("k = {'a': 1, **⟦x⟧}", "write its items out"),
         ("k = ⟦f'{TABLE:q}'⟧", "cannot be written as 'q'"),
     ],
 )  # fmt: skip
@@ -140,3 +141,62 @@ def test_what_constants_stand_for_is_part_of_the_source_and_watched() -> None:
     change("TABLE['scales'] = (1.0, 5.0)")
     change("Sizes.N = 65")
     change("space.two = 4.0")
+
+
+KERNELS = """
+@incore
+def scaled(a: pl.Tensor[[64, 64], pl.FP32], out: pl.Out[pl.Tensor[[64, 64], pl.FP32]], s: float = 2.0):
+    out = pl.store(pl.load(a, [0, 0], [64, 64]) * s, [0, 0], out)
+    return out
+
+@inline
+def doubled(t):
+    return t * 2.0
+
+KERNELS, BY_NAME = (scaled,), {"scaled": scaled, "more": [doubled]}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "args = (a, out)\nout = scaled(*args)",
+        "out = scaled(*(a, out), s=2.0)",
+        "for kernel in KERNELS:\n    out = kernel(a, out)",
+        "out = BY_NAME['scaled'](a, out)",
+        "out, _ = pl.submit(scaled, a, out, dumps=[a])",
+        "pl.dump_tag(a)\npl.tensor.dump_tag(out)\nwith pl.at(level=pl.Level.CORE_GROUP, dumps=[a]):\n"
+        "    out[:] = BY_NAME['more'][0](pl.load(a, [0, 0], [64, 64]))",
+    ],
+)
+def test_kernels_in_tuples_and_dictionaries_and_their_arguments(body: str) -> None:
+    a, out = np.random.default_rng(1).integers(-8, 9, (64, 64)) / 8.0, np.zeros((64, 64))
+    program = lowered(KERNELS + in_entry(f"{body}\nreturn out"))
+    run(program, {"a": a, "b": a, "h": a, "n": 1, "x": 1.0, "out": out})
+    np.testing.assert_array_equal(out, a * 2)
+
+
+def test_attributes_of_a_function_come_first_and_change_nothing() -> None:
+    attributes = "pl.func_attr({'split': pl.SplitMode.UP_DOWN, 'stationary': a})\npl.func_attr({'split_aiv': True})\n"
+    with_them, without = (lowered(in_incore(f"'doc'\n{text}out[:] = a")) for text in (attributes, ""))
+    assert [op.name for op in with_them.functions["part"].body.walk()] == [
+        op.name for op in without.functions["part"].body.walk()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("pl.func_attr(⟦{'speed': 1}⟧)", "there is no attribute 'speed'; known are split, split_aiv, stationary"),
+        ("pl.func_attr(⟦{'split': 1}⟧)", "split must be one of pl.SplitMode, not the number 1"),
+        ("pl.func_attr(⟦a⟧)", "attrs must be a dictionary, not a tensor"),
+        ("pl.func_attr({'split_aiv': True})\npl.func_attr(⟦{'split_aiv': True}⟧)", "split_aiv is given twice"),
+        ("k = 1\n⟦pl.func_attr({'split_aiv': True})⟧", "stands in front of all other statements"),
+    ],
+)
+def test_mistakes_with_attributes(body: str, message: str) -> None:
+    marked = unmarked(in_incore(f"{body}\nout[:] = a"))
+    with pytest.raises(CompileError) as caught:
+        lowered(marked.text)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (marked.line, marked.column)

@@ -182,7 +182,7 @@ with pl.at(level=pl.Level.CORE_GROUP):
         ("with ⟪, no_dep_args=⟦[n]⟧):\n    pass", "no_dep_args must be a list of tensors"),
         ("with ⟪, role=⟦'aic'⟧):\n    pass", "role is not supported"),
         ("with ⟪, windowize=⟦True⟧):\n    pass", "windowize is not supported"),
-        ("with ⟪, dumps=⟦[a]⟧):\n    pass", "dumps is not supported"),
+        ("with ⟪, dumps=⟦[n]⟧):\n    pass", "dumps must be a list of tensors"),
         ("with ⟪, optimizations=⟦[1]⟧):\n    pass", "optimizations must be a list of pl.split"),
         ("with ⟪, allow_early_resolve=⟦1⟧):\n    pass", "must be True or False"),
         ("with ⟪) as s:\n    out[:] = a + b\nx = ⟦s + 1⟧\nreturn out", "tasks"),
