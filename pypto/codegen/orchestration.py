@@ -33,6 +33,13 @@ def print_orchestration(function: Function, kernels: Mapping[str, tuple[int, Fun
     return _Printer(function, kernels).print()
 
 
+def _only_begins(op: Op, value: Value) -> bool:
+    """Whether an operation is a loop that needs a value only as what it begins with."""
+    if op.name not in ("scf.for", "scf.while") or all(operand is not value for operand in op.operands):
+        return False
+    return all(inner is not value for region in op.regions for inner in captured(region))
+
+
 def _only_added_to(function: Function) -> set[int]:
     """Parameters that a kernel does nothing to but adding atomically, by identity."""
     handles = Handles(function.body)
@@ -57,6 +64,8 @@ class _Printer:
         self.inputs = {param.value for param in function.params if param.direction is Direction.In}
         # Handles that are not released before their block ends.
         self.kept = {result for op in function.body.walk() for result in op.results}
+        # Of each loop: handles that nobody needs once its own variables have them.
+        self.replaced: dict[Op, list[Value]] = {}
         self.names: dict[Value, str] = {}
         self.counter = 0
         self.lines: list[str] = []
@@ -108,9 +117,12 @@ class _Printer:
         released = self.released(block)
         self.kept.difference_update(v for values in released.values() for v in values)
         for index, op in enumerate(block.ops):
+            # A loop that replaces what it begins with lets go of it before its first turn.
+            self.replaced[op] = [v for v in released.get(index, ()) if _only_begins(op, v)]
             self.operation(op, targets)
             for value in released.get(index, ()):
-                self.line(f"{self.text(value, op)}.release();")
+                if value not in self.replaced[op]:
+                    self.line(f"{self.text(value, op)}.release();")
 
     def released(self, block: Block) -> dict[int, list[Value]]:
         """Handles of workspaces that a block makes and that other tasks follow after, by position of their last use."""
@@ -125,7 +137,7 @@ class _Printer:
         found: dict[int, list[Value]] = {}
         work = [index for index, op in enumerate(block.ops) if op.regions or op.name in ("func.call", "tensor.create")]
         for value, index in last.items():
-            if work and work[-1] > index:
+            if work and (work[-1] > index or (work[-1] == index and _only_begins(block.ops[index], value))):
                 found.setdefault(index, []).append(value)
         return found
 
@@ -243,9 +255,16 @@ class _Printer:
             names.append(name)
         return tuple(names)
 
+    def begin(self, op: Op, inits: list[Value]) -> tuple[str, ...]:
+        """Variables for what a loop carries."""
+        carried = self.variables(op, [self.text(v, op) for v in inits])
+        for value in self.replaced.get(op, ()):
+            self.line(f"{self.text(value, op)}.release();")
+        return carried
+
     def loop(self, op: Op) -> None:
         start, stop, step = (self.text(v, op) for v in op.operands[:3])
-        carried = self.variables(op, [self.text(v, op) for v in op.operands[3:]])
+        carried = self.begin(op, op.operands[3:])
         body = op.regions[0]
         variable = self.fresh("i")
         self.names[body.args[0]] = variable
@@ -269,7 +288,7 @@ class _Printer:
         self.line("}")
 
     def repeat(self, op: Op) -> None:
-        carried = self.variables(op, [self.text(v, op) for v in op.operands])
+        carried = self.begin(op, op.operands)
         head, body = op.regions
         for region in op.regions:
             for arg, name in zip(region.args, carried, strict=True):
