@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 LANES = (0, 1)
 PER_LANE = Unusable(
-    "has a value of its own on each vector core of pl.split_aiv; use it in such a region, make one tile of both there "
-    "with pl.aic_gather, or store it into a tensor"
+    "has a value of its own on each vector core of pl.split_aiv; use it in such a region of the same scope, make one tile "
+    "of both there with pl.aic_gather, or store it into a tensor"
 )
 _JOINED = Unusable("is made of what both vector cores give: use it behind the region of pl.split_aiv")
 _MISSING = Unusable("is not assigned on each vector core of pl.split_aiv; give it a value before")
@@ -97,8 +97,10 @@ def apart(env: MutableMapping[str, Model], before: MutableMapping[str, Model]) -
 def keys_of_branches(branches: Sequence[dict[str, Model]], before: MutableMapping[str, Model]) -> list[str]:
     """Let names that one branch sets apart be so in every branch; the keys of their values."""
     found: list[str] = []
-    for name in sorted({name for env in branches for name in apart(env, before)}):
-        if all(env[name] is PER_LANE or not isinstance(env[name], Unusable) for env in branches):
+    made = {name for env in branches for name, model in env.items() if model is PER_LANE and name not in before}
+    for name in sorted(made.union(*(apart(env, before) for env in branches))):
+        models = [env.get(name, _MISSING) for env in branches]
+        if all(model is PER_LANE or not isinstance(model, Unusable) for model in models):
             for env in branches:
                 set_apart(env, name)
             found += [lane_key(name, lane) for lane in LANES]
@@ -213,11 +215,13 @@ def _join(
 ) -> None:
     """What names stand for behind a region."""
     env = frame.env
+    # What is changed in place is so under its other names, too.
+    changed = {id(before[name]) for name in depends if isinstance(before.get(name), Value)}
     for name in sorted(name for name in {*stored, *before} if "@" not in name):
         first, second = (there.get(name, _MISSING) for there in after)
         if [first, second] == [_own(before, name, lane) if name in before else _MISSING for lane in LANES]:
             continue
-        alike = name not in depends and name in stored
+        alike = name not in depends and id(before.get(name)) not in changed
         if first is _JOINED or alike or (first == second and type(first) is type(second)):
             env[name] = second
             continue

@@ -127,6 +127,27 @@ def test_lengths_that_are_known_at_run_time_are_divided_too() -> None:
         assert np.isnan(got["out"][n:]).all()
 
 
+def test_values_that_only_branches_make_are_merged_for_each_core() -> None:
+    body = (
+        "t = pl.matmul(h, h)\n"
+        f"if n > 3:\n    {HALF}        s = pl.aiv_shard(t)\nelse:\n    {HALF}        s = pl.aiv_shard(t) * 2.0\n"
+        f"{HALF}    pl.store(s, [lane * 32, 0], out)\n"
+    )
+    for n in (3, 4):
+        got = result(body, n)
+        np.testing.assert_array_equal(got["out"], got["h"] @ got["h"] * (2 if n == 3 else 1))
+
+
+def test_tiles_that_are_changed_in_place() -> None:
+    rows, columns = np.indices((64, 64))
+    load = "t = pl.load(a, [0, 0], [32, 64])\nu = t\n"
+    got = result(f"{load}{NONE}    pl.write(t, [0, 0], 5.0)\npl.store(u, [0, 0], out)\npl.store(t, [32, 0], out)")
+    twice = np.vstack([got["a"][:32]] * 2)
+    np.testing.assert_array_equal(got["out"], np.where((rows % 32 == 0) & (columns == 0), 5, twice))
+    got = result(f"{load}{NONE}    pl.write(t, [lane, 0], 5.0)\n{NONE}    pl.store(u, [lane * 32, 0], out)\n")
+    np.testing.assert_array_equal(got["out"], np.where(((rows == 0) | (rows == 33)) & (columns == 0), 5, twice))
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -142,6 +163,8 @@ def test_lengths_that_are_known_at_run_time_are_divided_too() -> None:
          "all of them on the first vector core"),
         (f"{HALF}    u = pl.aiv_shard(a)\nout[:] = ⟦u⟧", "u has a value of its own on each vector core"),
         (f"{NONE}    u = pl.load(a, [lane, 0], [1, 64])\npl.store(⟦u⟧, [0, 0], out)", "u has a value of its own"),
+        (f"t = pl.load(a, [0, 0], [32, 64])\nu = t\n{NONE}    pl.write(t, [lane, 0], 5.0)\npl.store(⟦u⟧, [0, 0], out)",
+         "u has a value of its own"),
         (f"{NONE}    u = 1\nk = ⟦lane⟧", "known in its region of pl.split_aiv only"),
         (f"{NONE}    for i in ⟦pl.split_aiv(2, mode=pl.SplitMode.NONE)⟧:\n        pass", "inside another pl.split_aiv"),
         (f"{HALF}    u = pl.aiv_shard(a)\n    for i in pl.range(n):\n        g = ⟦pl.aic_gather(u)⟧",
