@@ -146,7 +146,7 @@ def check_footprint(function: Function, backend_type: str) -> None:
         for buffer in buffers:
             if buffer.nbytes > limit:
                 after = f" does not fit into {memory.value}, which has {_size(limit)}; use a smaller tile"
-                raise MemoryLimitError("", [buffer], after, buffer.loc)
+                raise MemoryLimitError("the tile ", [buffer], after, buffer.loc)
         for buffer in buffers:
             live = [b for b in buffers if b.first <= buffer.first <= b.last]
             total = sum(b.nbytes for b in live)

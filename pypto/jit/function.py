@@ -83,6 +83,7 @@ class JITFunction(KernelSource):
 
         return obtain(capture(self, samples, named, config))
 
+    @about_the_kernel
     def warmup(self, *samples: Any, config: RunConfig | None = None, **named: Any) -> CompiledKernel:
         """Compile, and build every binary: a later call runs no tool. Starts no device and runs no kernel.
 

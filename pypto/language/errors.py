@@ -86,15 +86,15 @@ class OutsideKernelError(TypeError):
 def about_the_kernel(call: Callable[_P, _R]) -> Callable[_P, _R]:
     """Errors about a kernel leave ``call`` without the frames of the compiler, of which none helps its author.
 
-    Python's development mode (``python -X dev``) shows them.
+    So do other errors that say ``says_all``. Python's development mode (``python -X dev``) shows the frames.
     """
 
     @functools.wraps(call)
     def wrapper(*args: _P.args, **named: _P.kwargs) -> _R:
         try:
             return call(*args, **named)
-        except CompileError as error:
-            if sys.flags.dev_mode:
+        except Exception as error:
+            if sys.flags.dev_mode or not (isinstance(error, CompileError) or getattr(error, "says_all", False)):
                 raise
             raise error.with_traceback(None) from None
 

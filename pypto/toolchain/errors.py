@@ -6,15 +6,25 @@ from collections.abc import Mapping, Sequence
 
 
 class ToolchainError(Exception):
-    """Base of all errors about tools, their files and their records."""
+    """Base of all errors about tools, their files and their records.
+
+    Attributes:
+        says_all: the message is all that helps, and calls of kernels show no frames of this package with it.
+    """
+
+    says_all = False
 
 
 class ToolchainNotInstalled(ToolchainError):
     """No toolchain is in force: none was chosen and none is installed."""
 
+    says_all = True
+
 
 class ToolSetMissing(ToolchainError):
     """The toolchain in force lacks a tool set that only some builds need; the message says how to add it."""
+
+    says_all = True
 
 
 class DescriptorError(ToolchainError):

@@ -123,6 +123,8 @@ class DistributedProgram:
         Raises:
             ValueError: they name none, or ask for another target than the program was built for.
         """
+        if config is not None and not isinstance(config, RunConfig):
+            raise TypeError(f"config is a pypto.runtime.RunConfig, got {config!r}")
         if config is None or config.distributed_config is None:
             raise ValueError(
                 f"'{self.host.entry}' is a distributed program: say on which devices it runs, as "
@@ -214,8 +216,8 @@ class DistributedWorker:
         with self._lock:
             if not self._ranks.alive:
                 raise RuntimeError(
-                    f"the worker of '{self._program.host.entry}' is closed, or its ranks ended with an error; "
-                    "prepare another one"
+                    f"the worker of '{self._program.host.entry}' is closed, belongs to another process, or its ranks "
+                    "ended with an error; prepare another one"
                 )
             self._run(bound, plan, settings)
         outputs = tuple(bound.values[index] for index in self._program.host.returns)

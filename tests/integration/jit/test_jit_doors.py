@@ -110,6 +110,7 @@ def test_without_tools_the_error_names_the_command(world: Any, tmp_path: Path) -
     assert done.returncode == 1
     assert "ToolchainNotInstalled" in done.stderr
     assert "python -m pypto.toolchain install" in done.stderr
+    assert "compiled.py" not in done.stderr and done.stderr.count("  File ") <= 4  # the caller, and the call itself
     assert not (tmp_path / ".cache").exists()
 
 

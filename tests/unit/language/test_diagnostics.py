@@ -468,7 +468,7 @@ CASES: dict[str, tuple[type[CompileError], str, str]] = {
     "one tile too large": (
         KernelMemoryError,
         in_incore(T + "big = ⟦pl.full([512, 128], pl.FP32, 0.0)⟧\npl.store(big[0:64, 0:64], [0, 0], out)"),
-        "big [512, 128] FP32 (256 KiB) does not fit into Vec, which has 192 KiB",
+        "the tile big [512, 128] FP32 (256 KiB) does not fit into Vec, which has 192 KiB",
     ),
     "tensor too large beside code for tiles": (
         KernelMemoryError,
