@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 LANES = (0, 1)
 PER_LANE = Unusable(
-    "has a value of its own on each vector core of pl.split_aiv; use it in such a region of the same scope, make one tile "
-    "of both there with pl.aic_gather, or store it into a tensor"
+    "has a value of its own on each vector core of pl.split_aiv; use it in such a region of the same scope, make one "
+    "tile of both there with pl.aic_gather, or store it into a tensor"
 )
 _JOINED = Unusable("is made of what both vector cores give: use it behind the region of pl.split_aiv")
 _MISSING = Unusable("is not assigned on each vector core of pl.split_aiv; give it a value before")
