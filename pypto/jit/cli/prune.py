@@ -63,7 +63,9 @@ def prune(root: Path, selection: Selection, *, dry_run: bool, remove_locks: bool
                 _remove(root, selected, leftovers, removed_locks)
                 _drop_records(root, left)
             except OSError as error:
-                raise CommandError(f"{error.filename} cannot be removed: {error.strerror}") from None
+                refused = isinstance(error, PermissionError)
+                hint = f"; a cache that was made read-only for sharing needs chmod -R u+w {root}" if refused else ""
+                raise CommandError(f"{error.filename} cannot be removed: {error.strerror}{hint}") from None
     if as_json:
         print_json(
             {

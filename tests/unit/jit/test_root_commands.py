@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import json
@@ -210,6 +211,24 @@ def test_man_37_links_and_files_in_place_of_folders(
     assert not place.is_symlink() and not place.is_file()
     assert tree(outside) == before
     assert {result["result"] for result in warm(run, config)} == {"shared"}
+
+
+def test_prune_of_a_cache_that_was_made_read_only(
+    run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warm(run, config)
+    root = tmp_path / "cache"
+
+    def refused(old: Path, new: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(old))
+
+    monkeypatch.setattr(os, "rename", refused)
+    assert main(["prune", "--root", str(root), "--max-bytes", "0"]) == 1
+    said = (
+        f"cannot be removed: Permission denied; a cache that was made read-only for sharing needs chmod -R u+w {root}"
+    )
+    assert said in capsys.readouterr().err
+    assert run("verify", "--root", str(root))["valid"] == 4
 
 
 def test_prune_leaves_what_links_lead_to(run: Run, config: Path, tmp_path: Path) -> None:
