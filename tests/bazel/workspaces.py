@@ -61,7 +61,7 @@ class Workspace:
     def run(self, command: str, *arguments: str, stdout_only: bool = False) -> Result:
         """Run a command; the output is both streams, or standard output alone."""
         startup = [f"--output_base={self.output_base}"] if self.output_base else []
-        flags = () if command in ("clean", "info", "query") else self.flags
+        flags = () if command in ("clean", "info", "query", "shutdown") else self.flags
         done = subprocess.run(
             [str(self.launcher), *startup, command, "--color=no", "--curses=no", *flags, *arguments],
             cwd=self.folder,
@@ -105,9 +105,9 @@ class Workspace:
         return Counter(record["action"]["type"] for record in records if "action" in record)
 
     def remove(self) -> None:
-        """Stop the server and delete the output base, which holds hundreds of megabytes."""
+        """Stop the server and delete, in the background, the output base, which holds hundreds of megabytes."""
         assert self.output_base is not None
-        self.run("clean", "--expunge")
+        self.run("clean", "--expunge_async")
 
 
 def _json_values(text: str) -> Iterator[dict[str, Any]]:
