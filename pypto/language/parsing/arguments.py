@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pypto.ir.nodes import Value
 from pypto.ir.ops.arith import PREDICATES
 from pypto.ir.ops.tile_index import PATTERNS
-from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, DynDim, MemorySpace, ScalarType, TensorType
+from pypto.ir.types import BF16, BOOL, FP16, FP32, DType, DynDim, MemorySpace, ScalarType, TensorType, TileType
+from pypto.ir.values import defining_op
 from pypto.language.parsing.binding import Bound
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.model import (
@@ -84,11 +85,31 @@ def memory_argument(frame: Frame, bound: Bound, name: str) -> MemorySpace:
     return model
 
 
-def need_matrix(frame: Frame, bound: Bound, name: str) -> None:
-    """Leave a tensor whose axes are not those of a tile to the work on whole tensors."""
-    model = bound[name]
-    if isinstance(model, Value) and isinstance(model.type, TensorType) and model.type.rank != 2:
-        raise frame.divisible(f"{bound.label}: {name} is {describe(model)}, with other axes than a tile", bound.node)
+def need_matrix(frame: Frame, bound: Bound, name: str, flat: bool = False) -> None:
+    """Leave a tensor whose axes are not those of a tile, and what was computed of one, to the work on whole tensors.
+
+    Args:
+        flat: a tensor of one dimension may be a tile of one row.
+    """
+    if not isinstance(bound[name], Value):
+        return
+    taken = {id(tile): tile for tile, _, _ in frame.program.taken_whole}
+    waiting, seen = [bound[name]], set[int]()
+    while waiting:
+        value = waiting.pop()
+        op = defining_op(value)
+        if id(value) in seen or (op is None and not isinstance(value.type, TensorType)):
+            continue
+        seen.add(id(value))
+        if isinstance(value.type, TensorType):
+            if value.type.rank > 2 or (value.type.rank == 1 and not flat):
+                raise frame.divisible(
+                    f"{bound.label}: {name} is made of {describe(value)}, with other axes than a tile", bound.node
+                )
+        elif op is not None and op.name == "tile.load":
+            waiting += op.operands[:1] if id(value) in taken else []
+        elif op is not None:
+            waiting += [v for v in op.operands if isinstance(v.type, TileType)]
 
 
 def one_of(frame: Frame, bound: Bound, names: Sequence[str]) -> None:

@@ -73,7 +73,7 @@ def _tensor_gather(frame: Frame, bound: Bound) -> Model:
 def _axis(frame: Frame, bound: Bound, memory: Value, index: Value) -> int:
     """The axis of ``dim``; along all others the index is at most as long as the tensor."""
     have, wanted = shape_of(frame, memory, bound.node), shape_of(frame, index, bound.node)
-    if bound["dim"] is None:
+    if bound["dim"] is None or (len(have) == 1 and bound["dim"] == 1):
         bound.models["dim"] = -1
     axis = axis_argument(frame, bound, "dim", len(have))
     for other, (length, count) in enumerate(zip(have, wanted, strict=False)):

@@ -14,6 +14,7 @@ from pypto.language.parsing.arguments import axis_argument, dtype_argument
 from pypto.language.parsing.arrays import (
     Dims,
     apply,
+    as_rows,
     binary,
     joint_lead,
     result_dtype,
@@ -122,7 +123,9 @@ def _gemv(product: Callable[[Frame, Bound], Model]) -> Callable[[Frame, Bound], 
 def _transpose(frame: Frame, bound: Bound) -> Model:
     """Two axes swapped."""
     source = tensor_operand(frame, bound, "input")
-    shape = list(shape_of(frame, source, bound.node))
+    shape = list(as_rows(shape_of(frame, source, bound.node)))
+    if len(shape) > len(shape_of(frame, source, bound.node)):
+        source = shaped(frame, source, shape, bound.node)
     first, second = sorted(axis_argument(frame, bound, name, len(shape)) for name in ("axis1", "axis2"))
     if first == second:
         raise frame.error(f"{bound.label}: axis1 and axis2 are both {first}", bound.node)

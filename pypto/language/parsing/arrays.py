@@ -132,8 +132,13 @@ def _expanded(frame: Frame, name: str, a: Value, b: Value, node: ast.AST) -> Val
     lead = joint_lead([s[:-2] for s in shapes])
     if lead is None:
         return a, b
-    if same_lengths(shapes[0][-2:], shapes[1][-2:]) and min(len(shape_of(frame, v, node)) for v in (a, b)) > 1:
-        return a, b
+    if lead:
+        a, b = (
+            v if len(shape_of(frame, v, node)) > 1 else shaped(frame, v, shape, node)
+            for v, shape in zip((a, b), shapes, strict=True)
+        )
+        if same_lengths(shapes[0][-2:], shapes[1][-2:]):
+            return a, b
     for index, (tall, wide) in enumerate((tuple(shapes), tuple(shapes[::-1]))):
         # A column beside a row: neither has the shape of the result.
         if same_lengths((tall[-1], wide[-2]), (1, 1)) and tall[-2] != 1 and wide[-1] != 1:
@@ -144,8 +149,6 @@ def _expanded(frame: Frame, name: str, a: Value, b: Value, node: ast.AST) -> Val
         if same_lengths(other[-2:], (1, 1)) and not same_lengths(as_rows(shape)[-2:], (1, 1)):
             other = (*other[:-1], shape[-1])
             small = _repeated(frame, small, other, node)
-        if len(shape) == 1 and lead:
-            continue
         if len(shape) > 1 and same_lengths(other[-2:], (shape[-2], 1)):
             axis = "row"
         elif same_lengths(other[-2:], (1, shape[-1])):

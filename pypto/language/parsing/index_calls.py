@@ -103,7 +103,7 @@ def _tensor_gather(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     one_of(frame, bound, ("index", "mask_pattern", "kvalue"))
     for name in ("input", "index"):
-        need_matrix(frame, bound, name)
+        need_matrix(frame, bound, name, flat=bound["dim"] in (None, -1, 1))
     source = _tile(frame, bound, "input")
     if bound["mask_pattern"] is not None:
         return _masked(frame, bound, source, pattern_argument(frame, bound, "mask_pattern"))
@@ -141,7 +141,7 @@ def _tensor_scatter(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
     one_of(frame, bound, ("index", "mask_pattern"))
     for name in ("input", "index", "src"):
-        need_matrix(frame, bound, name)
+        need_matrix(frame, bound, name, flat=bound["dim"] in (None, -1, 1))
     if bound["mask_pattern"] is not None:
         pattern, source = pattern_argument(frame, bound, "mask_pattern"), _tile(frame, bound, "input")
         if bound["dst"] is not None:

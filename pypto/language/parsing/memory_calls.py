@@ -353,7 +353,7 @@ def _reshape(frame: Frame, bound: Bound) -> Model:
 
 def _transpose(frame: Frame, bound: Bound) -> Model:
     frame.need_core(bound.label, bound.node)
-    need_matrix(frame, bound, "input")
+    need_matrix(frame, bound, "input", flat=True)
     tile = frame.tile(bound["input"], bound.place("input"), f"{bound.label}: input")
     axes = [frame.known(bound[name], bound.place(name), f"{bound.label}: {name}") for name in ("axis1", "axis2")]
     if sorted(axis + 2 if axis < 0 else axis for axis in axes) != [0, 1]:

@@ -144,6 +144,21 @@ def test_elements_and_rows_at_positions() -> None:
     check("out[:] = x\npl.mscatter(s, i, out)", given, wanted)
 
 
+def test_axes_are_those_of_the_tensor_also_where_its_tile_has_two() -> None:
+    given: Given = {"x": real(1, 1, 8, 8), "i": places(2, 8, 1, 8, 8), "v": real(3, 64), "k": places(4, 64, 64)}
+    x, i, v, k = (array for array, _ in given.values())
+    for axis in (1, 2, -2):
+        wanted = np.take_along_axis(x * 2, whole(i), axis)
+        check(f"t = x * 2.0\nout[:] = pl.tensor.gather(t, {axis}, i + 0)", given, wanted)
+    check("t = x * 2.0\nout[:] = pl.transpose(t + 1.0, 2, 1)", given, np.swapaxes(x * 2 + 1, 1, 2))
+    check("t = x * 2.0\nout[:] = pl.transpose(t, 0, 1)", given, np.swapaxes(x * 2, 0, 1))
+    for axis in (0, 1, -1):
+        check(f"out[:] = pl.tensor.gather(v + v, {axis}, k + 0) * 0.5", given, v[whole(k)])
+    for axes in ("0, 1", "-1, -2"):
+        check(f"out[:] = pl.transpose(v * 2.0, {axes})", given, v[:, None] * 2)
+        check(f"w = pl.exp(x)\nout[:] = pl.transpose(v, {axes})", given, v[:, None])
+
+
 def test_block_of_a_tensor_at_a_place_of_another_one() -> None:
     given: Given = {"x": real(1, 400, 300), "t": real(2, 3, 500, 200)}
     x, t = (array for array, _ in given.values())
