@@ -1,6 +1,27 @@
 """PyPTO: write kernels for Ascend NPUs in Python.
 
-The public names are imported on first use, so that ``import pypto`` loads neither the compiler nor NumPy.
+A kernel is a function under ``@pl.jit`` of ``import pypto.language as pl``; a call builds what is missing and runs it::
+
+    @pl.jit
+    def double(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], [16, 64]) * 2.0, [0, 0], out)
+        return out
+
+    double(x, out)    # NumPy arrays, or anything with DLPack
+
+=====================  ================================================================================================
+`RunConfig`            for what and how a call compiles and runs: backend, simulator or device, output directories
+`configure_cache`      keep kernels for other processes (`CacheConfig`, ``PYPTO_CACHE=1``); `cache_stats` counts
+`import_bundle`        open a sealed bundle that Bazel made, and run its kernels without a compiler
+`use_bundles`          let calls of ``@pl.jit`` functions take their kernels from such bundles
+`pypto.ir`             ``compile`` a program of the IR; `pypto.runtime`: ``run``, workers, ``benchmark``, errors
+`pypto.diagnostics`    ``check_precision``: what each pass does to the numbers
+`pypto.toolchain`      the tools that compile; ``python -m pypto.toolchain install`` fetches them
+=====================  ================================================================================================
+
+``python -m pypto`` lists the commands. The public names are imported on first use, so that ``import pypto`` loads
+neither the compiler nor NumPy.
 """
 
 from __future__ import annotations
@@ -28,7 +49,7 @@ _HOMES = {
     "import_bundle": "pypto.bundle",
     "use_bundles": "pypto.jit.sealed",
 }
-_PACKAGES = frozenset({"bundle", "jit", "language", "runtime", "toolchain"})
+_PACKAGES = frozenset({"bundle", "diagnostics", "ir", "jit", "language", "runtime", "toolchain"})
 
 __all__ = [
     "CacheConfig",
@@ -38,7 +59,9 @@ __all__ = [
     "bundle",
     "cache_stats",
     "configure_cache",
+    "diagnostics",
     "import_bundle",
+    "ir",
     "jit",
     "language",
     "runtime",
