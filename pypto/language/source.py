@@ -280,6 +280,8 @@ def is_namespace(value: object) -> bool:
         return True
     if isinstance(value, type):
         return issubclass(value, enum.Enum) or not value.__module__.startswith("pypto.")
+    if isinstance(value, tuple):
+        return hasattr(value, "_fields")
     own = type(value).__module__.startswith("pypto.")
     return not own and (isinstance(value, enum.Enum) or dataclasses.is_dataclass(value))
 

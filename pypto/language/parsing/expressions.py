@@ -164,6 +164,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Model:
     if isinstance(node.op, ast.Invert):
         return inverted(frame, model, node)
     if isinstance(node.op, ast.Not):
+        model = known_values.truth(model)
         if is_number(model):
             return not model
         return frame.op("arith.not", [condition_value(frame, model, node)], node).result
@@ -188,8 +189,10 @@ def _compare_two(frame: Frame, op: ast.cmpop, left: Model, right: Model, node: a
         known = known_values.identical(left, right)
     elif isinstance(op, (ast.In, ast.NotIn)):
         known = known_values.contains(right, left)
+    elif isinstance(op, (ast.Eq, ast.NotEq)):
+        known = known_values.equal(left, right)
     if known is not None:
-        return known != isinstance(op, (ast.IsNot, ast.NotIn))
+        return known != isinstance(op, (ast.IsNot, ast.NotIn, ast.NotEq))
     if type(op) not in PREDICATES:
         raise frame.syntax_error(f"the comparison {type(op).__name__} is not part of the language", node)
     pred, python = PREDICATES[type(op)]
@@ -271,7 +274,7 @@ def _bool_op(frame: Frame, node: ast.BoolOp) -> Model:
 
 
 def _if_expression(frame: Frame, node: ast.IfExp) -> Model:
-    condition = evaluate(frame, node.test)
+    condition = known_values.truth(evaluate(frame, node.test))
     if is_number(condition):
         return evaluate(frame, node.body if condition else node.orelse)
     chosen = condition_value(frame, condition, node.test)

@@ -41,6 +41,22 @@ def identical(left: Model, right: Model) -> bool | None:
     return None
 
 
+def truth(model: Model) -> Model:
+    """What a condition that is known while compiling says: ``None`` and what is empty are false."""
+    if isinstance(model, Table):
+        return bool(model.items)
+    return bool(model) if model is None or isinstance(model, (str, tuple)) else model
+
+
+def equal(left: Model, right: Model) -> bool | None:
+    """``left == right`` for tuples of what is known; ``None`` for anything else."""
+    if not isinstance(left, tuple) or not isinstance(right, tuple):
+        return None
+    if not all(isinstance(part, (*_PLAIN, tuple)) for part in (*left, *right)):
+        return None
+    return left == right
+
+
 def contains(container: Model, item: Model) -> bool | None:
     """``item in container`` of known values; ``None`` for anything else."""
     if isinstance(container, Table):
@@ -149,9 +165,10 @@ def check_annotation(frame: Frame, name: str, annotation: ast.expr, model: Model
     if not isinstance(type, (TileType, TensorType)):
         raise frame.error(f"{name} is annotated as pl.{kind}, but is {describe(model)}", node)
     shape, dtype = annotation.slice.elts[0], annotation.slice.elts[1] if len(annotation.slice.elts) > 1 else None
-    wrong = isinstance(dtype, ast.Attribute) and dtype.attr.isupper() and dtype.attr != type.dtype.name
-    if isinstance(shape, (ast.List, ast.Tuple)):
-        wrong |= len(shape.elts) != len(type.shape)
+    # What compilers make of masks, and how many dimensions a tile has, may differ.
+    named = dtype.attr if isinstance(dtype, ast.Attribute) and dtype.attr.isupper() else type.dtype.name
+    wrong = named not in ("BOOL", "INT8", "UINT8", type.dtype.name) and type.dtype.bits > 8
+    if isinstance(shape, (ast.List, ast.Tuple)) and len(shape.elts) == len(type.shape):
         for written, size in zip(shape.elts, type.shape, strict=False):
             if isinstance(written, ast.Constant) and isinstance(size, int):
                 wrong |= written.value != size

@@ -65,6 +65,8 @@ def _builtin(frame: Frame, name: str, node: ast.Call, evaluate: Callable[[Frame,
     if name == "sum":
         items = args[0] if len(args) == 1 and isinstance(args[0], tuple) else ()
         return sum(items) if items and all(is_number(item) for item in items) else None
+    if name in ("min", "max") and len(args) == 1 and isinstance(args[0], tuple) and args[0]:
+        args = list(args[0])
     # float("-inf") and the like.
     text = name == "float" and len(args) == 1 and isinstance(args[0], str)
     if args and (text or all(is_number(arg) for arg in args)):

@@ -229,7 +229,7 @@ class Statements:
 
     def _assert(self, node: ast.Assert) -> None:
         """A condition that is known while compiling, as ``pl.static_assert``."""
-        holds = evaluate(self.frame, node.test)
+        holds = known_values.truth(evaluate(self.frame, node.test))
         if not is_number(holds):
             raise self.frame.error(
                 f"assert is about what is known while compiling, not {describe(holds)}; check arguments before the "
@@ -263,7 +263,7 @@ class Statements:
 
     def _if(self, node: ast.If) -> None:
         frame = self.frame
-        condition = evaluate(frame, node.test)
+        condition = known_values.truth(evaluate(frame, node.test))
         if is_number(condition):
             self.block(node.body if condition else node.orelse)
             return

@@ -14,7 +14,7 @@ from pypto.language.source import collect
 from pypto.language.watch import SourceWatch
 
 CONSTANTS = """
-import dataclasses, enum, sys, types
+import collections, dataclasses, enum, sys, types
 sys.modules.setdefault(__name__, types.ModuleType(__name__))  # data classes look for it
 import numpy as np
 class Color(enum.Enum):
@@ -32,6 +32,7 @@ class Sizes:
     NESTED = Config
 config, space = Config(), types.SimpleNamespace(two=2.0)
 SCALE, ROWS, YES = np.float32(2.0), np.int64(64), np.bool_(True)
+POINT = collections.namedtuple("Point", "two")(2.0)
 SHAPE, LIST = (64, 64), [1, 2, 3]
 TABLE = {"rows": 64, "scales": (1.0, 2.0), 3: {"deep": 2.0}}
 """
@@ -60,6 +61,10 @@ def factor(body: str) -> float:
         ("if Color.RED.name == 'RED':\n    t = t * 2.0", 2),
         ("t = t * TABLE['scales'][1] * TABLE[3]['deep']", 4),
         ("if 'rows' in TABLE and 5 not in TABLE:\n    t *= 3.0", 3),
+        ("k = None\nif not k and SHAPE:\n    t *= 2.0", 2),
+        ("if '':\n    t = t * 2.0\nt = t * 2.0 if TABLE else t", 2),
+        ("if a.shape == SHAPE != (64, 65):\n    t *= 2.0", 2),
+        ("t = t * float(max(LIST) * min((2, 3)))", 6), ("t = t * POINT.two", 2),
         ("t = t * float(len(TABLE) + len('ab'))", 5), ("d = {'t': t * 2.0, 1: 3.0}\nt = d['t'] * d[1]", 6),
         ("t = pl.load(a, [0, 0], (1, 2, 64, 64)[2:])", 1), ("t = pl.load(a, [0, 0], [64] + [64])", 1),
         ("t = pl.load(a, [0, 0], [64] * 2)", 1), ("t = pl.load(a, *([0, 0], [64, 64]))", 1),
@@ -72,6 +77,7 @@ def factor(body: str) -> float:
         ("if f'{2:03}{LIST}{pl.FP32}' == '002(1, 2, 3)FP32':\n    t *= 2.0", 2),
         ("if str(64) == '64' and f'{\"x\"!r}' == \"'x'\":\n    t = t * 2.0", 2),
         ("u: pl.Tile[[64, 64], pl.FP32, pl.Mem.Vec]\nu: pl.Tile[[64, 64], pl.FP32] = t * 2.0\nt = u", 2),
+        ("u: pl.Tensor[[64], pl.FP32] = pl.col_max(t)\nm: pl.Tile[[64, 64], pl.BOOL] = t > 9.0\nt = t * 2.0", 2),
         ("u = t\ndel u\nassert SHAPE[0] == 64, 'rows'\nu = t * 2.0\nt = u", 2),
     ],
 )  # fmt: skip
