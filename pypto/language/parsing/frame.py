@@ -54,7 +54,8 @@ class Frame:
         windows: by identity, a rank's own part of a window and the tensor of all ranks' parts.
         attributes: names that ``pl.func_attr`` has given to the function.
         hidden: parameters that the function has besides those of its signature, by what they stand for.
-        tiles: workspaces, or views of them, that stand for the tile which one scope hands to others, and its type.
+        tiles: workspaces, or views of them, that stand for the tile which one scope hands to others, and its type, or
+            ``None`` where scopes take it as a tensor.
         numbers: likewise the numbers that the entry reads from a workspace, and which one.
     """
 
@@ -77,7 +78,7 @@ class Frame:
         self.hidden: dict[str, Value] = {}
         self.attributes: set[str] = set()
         self.windows: dict[int, tuple[Value, Value]] = {}
-        self.tiles: dict[Value, TileType] = {}
+        self.tiles: dict[Value, TileType | None] = {}
         self.numbers: dict[Value, Value] = {}
 
     @property

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from pypto.ir.nodes import Block, Direction, Op, Param, Value
+from pypto.ir.passes.shapes import is_elementwise
+from pypto.ir.rewrite import last_op
 from pypto.ir.types import BOOL, FP32, INDEX, INT32, INT64, DType, MemorySpace, ScalarType, TensorType, TileType, Valid
 from pypto.ir.values import same_value, simplified
 from pypto.language.parsing import elements
@@ -181,14 +183,16 @@ class Handover:
         if any(isinstance(length, Unusable) for length in lengths):
             return Unusable("is a tile whose valid lengths only its scope has; store it into a tensor there")
         valid: tuple[Valid, Valid] = (_length(lengths[0]), _length(lengths[1]))
-        place = self._workspace(type.shape, type.dtype, tile.name)
+        flat = _is_flat(tile)
+        sizes, used = (type.shape[1:], valid[1:]) if flat else (type.shape, valid)
+        place, zeros = self._workspace(sizes, type.dtype, tile.name), [0] * len(sizes)
         with frame.at(self.node):
-            frame.builder.store(tile, place, [0, 0])
+            frame.builder.store(tile, place, zeros)
             handle = place
-            if valid != type.shape:
+            if used != sizes:
                 with frame.builder.inside(self._after):
-                    handle = frame.builder.view(place, [0, 0], list(valid), tile.name)
-        frame.tiles[handle] = TileType(type.shape, type.dtype, None, valid)
+                    handle = frame.builder.view(place, zeros, list(used), tile.name)
+        frame.tiles[handle] = None if flat else TileType(type.shape, type.dtype, None, valid)
         return handle
 
     def _number(self, value: Value) -> Model:
@@ -291,6 +295,36 @@ def keep_tile(frame: Frame, made: Value, *sources: Value) -> None:
     """Note that a tensor which may be any of ``sources`` stands for a tile if each of them does."""
     if all(same_tile(frame, sources[0], source) for source in sources):
         frame.tiles[made] = frame.tiles[sources[0]]
+
+
+def _is_flat(tile: Value) -> bool:
+    """Whether a tile of one row is made element by element of tensors of one dimension, and stands for such a one."""
+    found = False
+    waiting, seen = [tile], set[Value]()
+    while waiting:
+        value = waiting.pop()
+        op = value.owner
+        if value in seen or not is_tile(value):
+            continue
+        seen.add(value)
+        if not isinstance(op, Op):
+            # What a loop carries is what it begins with.
+            continue
+        if op.name == "tile.load":
+            source = op.operands[0].type
+            if not isinstance(source, TensorType) or source.rank != 1:
+                return False
+            found = True
+        elif op.name in ("scf.for", "scf.if", "scf.while"):
+            index = op.results.index(value)
+            regions = op.regions if op.name == "scf.if" else op.regions[-1:]
+            waiting.extend(last_op(region).operands[index] for region in regions)
+            waiting.extend(op.operands[3 + index :][:1] if op.name == "scf.for" else ())
+        elif is_elementwise(op.name.removeprefix("tile.")):
+            waiting.extend(op.operands)
+        else:
+            return False
+    return found
 
 
 def _length(length: Model) -> Valid:

@@ -113,7 +113,7 @@ class Statements:
     def assign(self, target: ast.expr, model: Model, node: ast.stmt) -> None:
         """Bind names, or store into a tensor."""
         if isinstance(target, ast.Name):
-            if isinstance(model, Value) and model.name in _PLAIN_NAMES:
+            if isinstance(model, Value) and defining_op(model) is not None and model.name in _PLAIN_NAMES:
                 model.name = target.id
             self.frame.env[target.id] = model
         elif isinstance(target, (ast.Tuple, ast.List)):

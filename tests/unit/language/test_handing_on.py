@@ -209,6 +209,37 @@ def test_tiles_that_device_kernels_return(body: str) -> None:
     agree((KERNELS + in_entry(body)).replace("AT", AT))
 
 
+FLAT = """\
+@incore
+def twice(u: pl.Tensor[[128], pl.FP32], o: pl.Out[pl.Tensor[[128], pl.FP32]]):
+    o[:] = u * 2.0
+    return o
+
+@entry
+def main(v: pl.Tensor[[128], pl.FP32], o: pl.Out[pl.Tensor[[128], pl.FP32]], p: pl.Out[pl.Tensor[[128], pl.FP32]]):
+    q = v
+    for i in pl.range(3):
+        AT
+            q = q * 0.5 + v
+    p = twice(q, p)
+    AT
+        o[0:64] = q[0:64] - v[0:64]
+        o[64:128] = v[64:128]
+        pl.write(o, [64], pl.read(q, [5]))
+    return o, p
+"""
+
+
+def test_tensors_of_one_dimension() -> None:
+    program = lowered(FLAT.replace("AT", AT))
+    v = np.random.default_rng(5).standard_normal(128)
+    o, p = np.zeros(128), np.zeros(128)
+    run(program, {"v": v, "o": o, "p": p})
+    q = v * 1.875
+    np.testing.assert_allclose(p, q * 2.0)
+    np.testing.assert_allclose(o, np.concatenate([q[:64] - v[:64], q[5:6], v[65:]]))
+
+
 def test_one_workspace_for_each_value_that_is_used_later() -> None:
     body = "AT\n    q = a + b\n    r = q\n    s = q * 2.0\n    out[:] = s\nAT\n    out[:] = q + r\nreturn out"
     assert created(lowered(in_entry(body.replace("AT", AT)))) == [(64, 64)]
