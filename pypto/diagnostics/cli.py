@@ -90,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     run = kernel("run", _run, "run a kernel once and keep its timeline, task graph and scopes", " --out out")
     run.add_argument("--out", required=True, type=Path, metavar="DIR", help="output directory of the compilation")
     run.add_argument("--threads", type=int, help="threads that run tasks (default: as many as the machine has)")
+    run.add_argument("--ranks", type=int, help="ranks that a distributed program runs on (default 2)")
     precision = kernel("precision", _precision, "compare results after each pass, and compiled, with NumPy float64", "")
     precision.add_argument("--no-run", action="store_true", help="leave out the compiled kernel, which needs tools")
     precision.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -114,6 +115,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    function = _kernel(options)
     config = _config(
         options,
         save_kernels=True,
@@ -122,19 +124,32 @@ def _run(options: argparse.Namespace) -> int:
         enable_dep_gen=True,
         enable_scope_stats=True,
         aicpu_thread_num=options.threads,
+        distributed_config=_ranks(function, options.ranks),
     )
-    function = _kernel(options)
+    before = set(options.out.rglob("run_*/index.html"))
 
-    def work() -> Path | None:
+    def work() -> None:
         compiled = function.compile(**_samples(options), config=config)
         compiled(*_arguments(function, options, config), config=config)
-        return compiled.latest_diagnostics
 
-    folder = _attempt(work)
-    if folder is None:
+    _attempt(work)
+    # A page for the run, or one for each call of a rank.
+    pages = sorted(set(options.out.rglob("run_*/index.html")) - before)
+    if not pages:
         raise CommandError("the run submitted no task")
-    print(folder / "index.html")
+    print(*pages, sep="\n")
     return 0
+
+
+def _ranks(function: JITFunction, asked: int | None) -> dict[str, Any] | None:
+    """The ranks to run on, of a distributed program."""
+    from pypto.ir.nodes import FunctionKind
+
+    if function.kind is FunctionKind.HOST:
+        return {"device_ids": range(2 if asked is None else asked)}
+    if asked is not None:
+        raise CommandError(f"--ranks is for distributed programs, and {function.qualname} runs on one chip")
+    return None
 
 
 def _precision(options: argparse.Namespace) -> int:
@@ -171,7 +186,14 @@ def _attempt(work: Callable[[], Any]) -> Any:
     """The result of ``work``; what a user can mend becomes one line."""
     from pypto.build.errors import BuildError
     from pypto.language.errors import CompileError
-    from pypto.runtime.errors import DeviceUnavailable, KernelRunError, SimulatorCheckError
+    from pypto.runtime.errors import (
+        DeviceUnavailable,
+        HostProgramError,
+        KernelRunError,
+        LoadError,
+        RankError,
+        SimulatorCheckError,
+    )
     from pypto.toolchain import ToolchainError
 
     try:
@@ -180,7 +202,10 @@ def _attempt(work: Callable[[], Any]) -> Any:
         BuildError,
         CompileError,
         DeviceUnavailable,
+        HostProgramError,
         KernelRunError,
+        LoadError,
+        RankError,
         SimulatorCheckError,
         ToolchainError,
         TypeError,
@@ -240,12 +265,40 @@ def _samples(options: argparse.Namespace) -> dict[str, Any]:
 
 def _arguments(function: JITFunction, options: argparse.Namespace, config: RunConfig) -> list[Any]:
     from pypto.diagnostics.samples import sample_arguments
+    from pypto.ir.types import DynDim
     from pypto.jit.request import capture
 
-    specialization = capture(function, (), _samples(options), config).specialization
-    sizes = {name: int(text) for name, text in _pairs(options.size, "--size")}
-    scalars = {name: float(text) for name, text in _pairs(options.scalar, "--scalar")}
-    return sample_arguments(specialization.parameters, sizes=sizes, scalars=scalars, seed=options.seed)
+    parameters = capture(function, (), _samples(options), config).specialization.parameters
+    names = {dim.name for parameter in parameters for dim in parameter.shape or () if isinstance(dim, DynDim)}
+    sizes = {name: _size(name, text) for name, text in _known(options.size, "--size", names, "dynamic dimension")}
+    names = {parameter.name for parameter in parameters if parameter.shape is None}
+    scalars = {name: _number(name, text) for name, text in _known(options.scalar, "--scalar", names, "scalar")}
+    return sample_arguments(parameters, sizes=sizes, scalars=scalars, seed=options.seed)
+
+
+def _known(texts: Sequence[str], option: str, names: set[str], what: str) -> list[tuple[str, str]]:
+    pairs = _pairs(texts, option)
+    unknown = next((name for name, _ in pairs if name not in names), None)
+    if unknown is not None:
+        raise CommandError(
+            f"{option}: the kernel has no {what} {unknown!r}; it has {', '.join(sorted(names)) or 'none'}"
+        )
+    return pairs
+
+
+def _size(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise CommandError(f"--size: {name} is a whole number of 1 or more, got {text!r}")
+    return int(text)
+
+
+def _number(name: str, text: str) -> float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise CommandError(f"--scalar: {name} is a number, got {text!r}")
 
 
 def _pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:

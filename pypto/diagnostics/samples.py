@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ def sample_arguments(
 
     Raises:
         MissingSize: a dynamic dimension has no size.
+        ValueError: the value of a scalar is not one of its type.
     """
     random = np.random.default_rng(seed)
     return [_argument(parameter, sizes or {}, scalars or {}, random) for parameter in parameters]
@@ -45,7 +47,12 @@ def _argument(
         value = scalars.get(parameter.name, 1)
         if parameter.dtype.is_float:
             return float(value)
-        return bool(value) if parameter.dtype.kind == "bool" else int(value)
+        whole = int(value) if math.isfinite(value) else None
+        if parameter.dtype.kind == "bool":
+            whole = bool(value)
+        if whole != value:
+            raise ValueError(f"{parameter.name!r} is a {parameter.dtype}, which cannot be {value}")
+        return whole
     shape = tuple(_length(parameter, dim, sizes) for dim in parameter.shape)
     if parameter.direction is Direction.Out:
         return np.zeros(shape, dtype)

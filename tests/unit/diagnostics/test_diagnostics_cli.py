@@ -55,6 +55,13 @@ def test_precision_of_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (("precision", f"{KERNELS}:sized"), "dimension N of 'x' is dynamic: give it a size, as --size N=64"),
         (("precision", f"{KERNELS}:sized", "--size", "N"), "--size is written NAME=VALUE, got 'N'"),
+        (("precision", f"{KERNELS}:sized", "--size", "N=-4"), "--size: N is a whole number of 1 or more, got '-4'"),
+        (("precision", f"{KERNELS}:sized", "--size", "M=4"), "has no dynamic dimension 'M'; it has N"),
+        (("precision", f"{KERNELS}:loops", "--scalar", "n=x"), "--scalar: n is a number, got 'x'"),
+        (("precision", f"{KERNELS}:loops", "--scalar", "n=1.5"), "'n' is a INT32, which cannot be 1.5"),
+        (("precision", f"{KERNELS}:loops", "--scalar", "n=inf"), "'n' is a INT32, which cannot be inf"),
+        (("precision", f"{KERNELS}:loops", "--scalar", "m=1"), "has no scalar 'm'; it has n"),
+        (("run", f"{KERNELS}:joined", "--out", "x", "--ranks", "2"), "--ranks is for distributed programs, and joined"),
         (("precision", f"{KERNELS}:joined", "--tensor", "x=FP32"), "is written DTYPE[DIM,...]"),
         (("precision", f"{KERNELS}:joined", "--tensor", "x=FP32[4,4]"), "argument 'x' of joined is FP32[32,64]"),
         (
