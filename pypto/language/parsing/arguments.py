@@ -86,15 +86,19 @@ def memory_argument(frame: Frame, bound: Bound, name: str) -> MemorySpace:
 
 
 def need_matrix(frame: Frame, bound: Bound, name: str, flat: bool = False) -> None:
+    """As `need_axes_of_tile`, for an argument."""
+    if isinstance(bound[name], Value):
+        need_axes_of_tile(frame, bound[name], f"{bound.label}: {name}", bound.node, flat)
+
+
+def need_axes_of_tile(frame: Frame, model: Value, what: str, node: ast.AST, flat: bool = False) -> None:
     """Leave a tensor whose axes are not those of a tile, and what was computed of one, to the work on whole tensors.
 
     Args:
         flat: a tensor of one dimension may be a tile of one row.
     """
-    if not isinstance(bound[name], Value):
-        return
     taken = {id(tile): tile for tile, _, _ in frame.program.taken_whole}
-    waiting, seen = [bound[name]], set[int]()
+    waiting, seen = [model], set[int]()
     while waiting:
         value = waiting.pop()
         op = defining_op(value)
@@ -103,9 +107,7 @@ def need_matrix(frame: Frame, bound: Bound, name: str, flat: bool = False) -> No
         seen.add(id(value))
         if isinstance(value.type, TensorType):
             if value.type.rank > 2 or (value.type.rank == 1 and not flat):
-                raise frame.divisible(
-                    f"{bound.label}: {name} is made of {describe(value)}, with other axes than a tile", bound.node
-                )
+                raise frame.divisible(f"{what} is made of {describe(value)}, with other axes than a tile", node)
         elif op is not None and op.name == "tile.load":
             waiting += op.operands[:1] if id(value) in taken else []
         elif op is not None:

@@ -14,6 +14,7 @@ from pypto.ir.types import BOOL, DType, DynDim, TileType
 from pypto.ir.values import difference
 from pypto.language.errors import KernelNameError
 from pypto.language.parsing import calls, elements, known_values, memory_calls
+from pypto.language.parsing.arguments import need_axes_of_tile
 from pypto.language.parsing.elementwise import apply_binary, compared, inverted, negate
 from pypto.language.parsing.frame import Frame
 from pypto.language.parsing.groups import in_order
@@ -434,6 +435,8 @@ def window(frame: Frame, base: Value, node: ast.Subscript) -> tuple[list[Value],
     Sizes are numbers where they can be known.
     """
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if is_tile(base):
+        need_axes_of_tile(frame, base, "what is sliced", node, flat=len(parts) == 2)
     dims: tuple[Model, ...] = base.type.shape if isinstance(base.type, TileType) else frame.dims(base, node)
     spread = [i for i, part in enumerate(parts) if isinstance(part, ast.Constant) and part.value is Ellipsis]
     if len(spread) > 1:

@@ -262,6 +262,8 @@ def _move(frame: Frame, bound: Bound) -> Model:
 def _slice(frame: Frame, bound: Bound) -> Model:
     base = bound["input"]
     if is_tile(base):
+        if isinstance(bound["shape"], tuple) and len(bound["shape"]) != 2:
+            need_matrix(frame, bound, "input")
         shape = shape_argument(frame, bound, "shape")
         row, col = offsets_argument(frame, bound, "offset", 2, "the tile")
         valid = frame.valid_shape(bound["valid_shape"], shape, 2, bound.place("valid_shape"))

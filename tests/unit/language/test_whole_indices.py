@@ -154,6 +154,9 @@ def test_axes_are_those_of_the_tensor_also_where_its_tile_has_two() -> None:
     check("t = x * 2.0\nout[:] = pl.transpose(t, 0, 1)", given, np.swapaxes(x * 2, 0, 1))
     for axis in (0, 1, -1):
         check(f"out[:] = pl.tensor.gather(v + v, {axis}, k + 0) * 0.5", given, v[whole(k)])
+    check("t = x * 2.0\nout[:] = t[0:1, 2:5]", given, x[:, 2:5] * 2)
+    check("t = v * 2.0\nout[:] = t[3:9] + t[0]", given, v[3:9] * 2 + v[0] * 2)
+    check("t = x * 2.0\nout[:] = pl.slice(t, [1, 3, 8], [0, 2, 0])", given, x[:, 2:5] * 2)
     for axes in ("0, 1", "-1, -2"):
         check(f"out[:] = pl.transpose(v * 2.0, {axes})", given, v[:, None] * 2)
         check(f"w = pl.exp(x)\nout[:] = pl.transpose(v, {axes})", given, v[:, None])
