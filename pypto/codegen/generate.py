@@ -56,23 +56,10 @@ def generate(
             continue
         function = prepared(source)
         kernel = print_kernel(function, backend_type, memory_planner)
-        if execution_mode == "device" and kernel.templates:
-            raise _simulator_only(kernel)
-        if execution_mode == "device" and kernel.functions:
-            raise _function_on_core(kernel)
+        if execution_mode == "device":
+            _require_instructions(kernel)
         kernels[function.name] = (number, function, kernel.arguments)
-        core, name = source.core.value, function.name
-        entry: dict[str, Any] = {
-            "id": number,
-            "name": name,
-            "core": core,
-            "pto": f"ptoas/{name}.pto",
-            "cpp": f"ptoas/{name}.cpp",
-            "source": f"kernels/{core}/{name}.cpp",
-            "binary": f"prebuilt/kernels/{name}.so",
-            "repairs": kernel.repairs,
-            "ops": kernel.ops,
-        }
+        entry = _kernel_entry(number, function.name, source.core, kernel)
         entries.append(entry)
         files[entry["pto"]] = kernel.pto.encode()
         files[entry["source"]] = print_wrapper(function, kernel).encode()
@@ -94,6 +81,28 @@ def generate(
     }
     files["kernel_config.json"] = canonical_json(config)
     return dict(sorted(files.items()))
+
+
+def _require_instructions(kernel: Kernel) -> None:
+    """Raise the error about the first thing in a kernel that only the simulator can do."""
+    if kernel.templates:
+        raise _simulator_only(kernel)
+    if kernel.functions:
+        raise _function_on_core(kernel)
+
+
+def _kernel_entry(number: int, name: str, core: CoreType, kernel: Kernel) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": name,
+        "core": core.value,
+        "pto": f"ptoas/{name}.pto",
+        "cpp": f"ptoas/{name}.cpp",
+        "source": f"kernels/{core.value}/{name}.cpp",
+        "binary": f"prebuilt/kernels/{name}.so",
+        "repairs": kernel.repairs,
+        "ops": kernel.ops,
+    }
 
 
 def _simulator_only(kernel: Kernel) -> IRError:
