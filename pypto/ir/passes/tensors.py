@@ -1,8 +1,8 @@
 """Work on whole tensors becomes loops of the entry around scopes that work on tiles.
 
 Operations that compute row by row are fused: one scope loads a block of rows, computes all of them, and stores what is
-needed later. Others (products, reductions of columns, transpositions) become loops of their own. What one of these
-hands to the next stands in a workspace.
+needed later. Others (products, reductions of columns, transpositions; gathers and sorting: `indexed`) become loops of
+their own. What one of these hands to the next stands in a workspace.
 """
 
 from __future__ import annotations
