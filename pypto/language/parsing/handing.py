@@ -257,11 +257,14 @@ def result_parameter(frame: Frame, tile: Value, node: ast.AST) -> Value:
         )
     taken = {param.value.name for param in frame.function.params}
     name = next(n for n in (f"result{number or ''}" for number in itertools.count()) if n not in taken)
-    value = Value(name, TensorType(type.valid, type.dtype), frame.function.body)
+    flat = _is_flat(tile)
+    sizes = type.valid[1:] if flat else type.valid
+    value = Value(name, TensorType(sizes, type.dtype), frame.function.body)
     frame.function.params.append(Param(value, Direction.Out))
     with frame.at(node):
-        frame.builder.store(tile, value, [0, 0])
-    frame.program.tiles_of_results[value] = TileType(type.shape, type.dtype, None, type.valid)
+        frame.builder.store(tile, value, [0] * len(sizes))
+    kept = None if flat else TileType(type.shape, type.dtype, None, type.valid)
+    frame.program.tiles_of_results[value] = kept
     return value
 
 

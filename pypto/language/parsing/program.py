@@ -41,7 +41,7 @@ class ProgramParser:
         """Whether some accesses order no tasks."""
         self._hidden: dict[str, tuple[str, ...]] = {}
         # The tiles that device kernels return, by the parameters for them.
-        self.tiles_of_results: dict[Value, TileType] = {}
+        self.tiles_of_results: dict[Value, TileType | None] = {}
         # How often a tensor was loaded as a whole, because an operation on tiles took it.
         self.loads_of_tensors = 0
         # The tiles that such tensors became, and where.
@@ -97,7 +97,8 @@ class ProgramParser:
             for part in parts:
                 name = self._extern(target, part, signature, types).name
                 frame.op("func.call", operands, node, callee=name)
-            return ResultsOfNothing(target.name)
+            written = [p.direction is not Direction.In for p in signature.params]
+            return ResultsOfNothing(target.name, tuple(itertools.compress((model for model, _ in bound), written)))
         key = (id(target), tuple(types))
         function = self._done.get(key)
         if function is None:

@@ -215,12 +215,17 @@ def twice(u: pl.Tensor[[128], pl.FP32], o: pl.Out[pl.Tensor[[128], pl.FP32]]):
     o[:] = u * 2.0
     return o
 
+@incore
+def half(u: pl.Tensor[[128], pl.FP32]):
+    return u * 0.5
+
 @entry
 def main(v: pl.Tensor[[128], pl.FP32], o: pl.Out[pl.Tensor[[128], pl.FP32]], p: pl.Out[pl.Tensor[[128], pl.FP32]]):
     q = v
     for i in pl.range(3):
         AT
-            q = q * 0.5 + v
+            q = q + v
+        q = half(q)
     p = twice(q, p)
     AT
         o[0:64] = q[0:64] - v[0:64]
@@ -235,7 +240,9 @@ def test_tensors_of_one_dimension() -> None:
     v = np.random.default_rng(5).standard_normal(128)
     o, p = np.zeros(128), np.zeros(128)
     run(program, {"v": v, "o": o, "p": p})
-    q = v * 1.875
+    q = v * 1.0
+    for _ in range(3):
+        q = (q + v) * 0.5
     np.testing.assert_allclose(p, q * 2.0)
     np.testing.assert_allclose(o, np.concatenate([q[:64] - v[:64], q[5:6], v[65:]]))
 
