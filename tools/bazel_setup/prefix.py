@@ -121,6 +121,31 @@ def discard(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
+def fetch(tmp: Path, machine: unpacked.Machine, suite: str, options: Options) -> tuple[dict[str, str], int]:
+    """Unpack Bazel and what it needs into `root`, and what adapts it into `tool`.
+
+    Returns the version of each package, and how many bytes were downloaded.
+    """
+    apt = Apt(
+        tmp / "apt",
+        machine.arch,
+        suite,
+        archive=options.mirror,
+        accept_expired=options.allow_expired,
+        remedies=REMEDIES,
+    )
+    apt.open()
+    check_version(apt.newest(["bazel-bootstrap"])["bazel-bootstrap"]["Version"], suite)
+    packages, solved = closure(apt, ROOTS, KEEP)
+    tool = apt.newest(["patchelf"])
+    debs = download(apt, {**packages, **tool}, tmp / "debs")
+    say(f"unpacking (of {solved} packages apt would install, {len(packages)} are needed)")
+    unpacked.unpack(debs[:-1], tmp / "root")
+    unpacked.unpack(debs[-1:], tmp / "tool")
+    size = sum(int(fields["Size"]) for fields in (*packages.values(), *tool.values()))
+    return {name: fields["Version"] for name, fields in packages.items()}, size
+
+
 def build(folder: Path, options: Options) -> None:
     """The procedure itself; the caller holds the lock."""
     start = time.monotonic()
@@ -140,24 +165,8 @@ def build(folder: Path, options: Options) -> None:
     tmp = folder.parent / f".{folder.name}.tmp-{os.getpid()}"
     tmp.mkdir()
     try:
-        apt = Apt(
-            tmp / "apt",
-            machine.arch,
-            suite,
-            archive=options.mirror,
-            accept_expired=options.allow_expired,
-            remedies=REMEDIES,
-        )
-        apt.open()
-        check_version(apt.newest(["bazel-bootstrap"])["bazel-bootstrap"]["Version"], suite)
-        packages, solved = closure(apt, ROOTS, KEEP)
-        tool = apt.newest(["patchelf"])
-        size = sum(int(f["Size"]) for f in (*packages.values(), *tool.values()))
-        debs = download(apt, {**packages, **tool}, tmp / "debs")
-        say(f"unpacking (of {solved} packages apt would install, {len(packages)} are needed)")
+        versions, size = fetch(tmp, machine, suite, options)
         root = tmp / "root"
-        unpacked.unpack(debs[:-1], root)
-        unpacked.unpack(debs[-1:], tmp / "tool")
         unpacked.prune(root)
         unpacked.relink(root)
         patched = unpacked.patch(root, folder, machine, tmp / "tool")
@@ -187,7 +196,7 @@ def build(folder: Path, options: Options) -> None:
         "prefix": str(folder),
         "suite": suite,
         "bazel": version,
-        "packages": {name: fields["Version"] for name, fields in packages.items()},
+        "packages": versions,
         "download_bytes": size,
         "disk_bytes": on_disk,
         "modules": {name: str(path) for name, path in modules.items()},
