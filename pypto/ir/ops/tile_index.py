@@ -19,6 +19,7 @@ from pypto.ir.types import (
     UINT16,
     UINT32,
     DType,
+    DynDim,
     MemorySpace,
     TensorType,
     TileType,
@@ -218,13 +219,19 @@ def _names_rows(index: TileType, source: TileType) -> bool:
     return index.valid == index.shape or same_value(index.valid[index.shape[0] == 1], source.valid[0])
 
 
+def _has_columns(tensor: TensorType, source: TileType) -> bool:
+    """Whether the rows of a tile are as long as those of a tensor."""
+    last = tensor.shape[-1]
+    return source.shape[1] == last or (not isinstance(last, DynDim) and same_value(source.valid[1], last))
+
+
 def _mscatter(call: Call) -> tuple[Type, ...]:
     source, index = call.tile(0), call.tile(1)
     if not call.attrs["rows"]:
         _same_shape(call, 0, 1)
     elif not _names_rows(index, source):
         raise call.error(f"{source.shape[0]} rows need as many indices, got {list(index.shape)}")
-    elif source.shape[1] != call.tensor(2).shape[-1]:
+    elif not _has_columns(call.tensor(2), source):
         raise call.error(f"the rows have {source.shape[1]} columns, those of the tensor {call.tensor(2).shape[-1]}")
     if _matrix(call, 2).dtype != call.tile(0).dtype:
         raise call.error(

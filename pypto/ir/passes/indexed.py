@@ -28,6 +28,8 @@ _COLUMNS = 256
 _LINES = 32
 _ALONG = 256
 _ONE = Span(0, 1, 1)
+# Columns of rows that an index chooses.
+_WIDE = 512
 # Columns that are sorted together.
 _SORTED = 32
 
@@ -150,18 +152,31 @@ def _mgather(work: Blocked, builder: Builder) -> None:
         _gather(work, builder)
         return
     memory, index = work.op.operands
-    width, dtype = _known_columns(work, memory), tensor_type(memory).dtype
-    height = _rows_that_fit(work, width * dtype.nbytes + 4, f"rows of {width} elements of {dtype}")
-    (count, _) = (extent(builder, work.lowering.function, work.op.result, axis) for axis in (0, 1))
+    attrs = {"rows": True, "outside": work.op.attrs["outside"]}
 
-    def body(at: tuple[int | Value, ...], row: Span, col: Span) -> None:
+    def body(part: Value, row: Span, col: Span) -> None:
         tile = _positions(builder, index, row)
-        wanted = TileType((row.size, width), dtype, MemorySpace.Vec, (row.valid, width))
-        attrs = {"rows": True, "outside": work.op.attrs["outside"]}
-        made = builder.value("tile.mgather", (memory, tile), work.op.result.name, (wanted,), **attrs)
-        blocking.store(builder, made, work.out(), (), row, Span(0, width, width))
+        wanted = _vector(work.op.result, row, col)
+        made = builder.value("tile.mgather", (part, tile), work.op.result.name, (wanted,), **attrs)
+        blocking.store(builder, made, work.out(), (), row, col)
 
-    work.over(builder, [], (count, height), (1, 1), body)
+    _by_rows(work, builder, memory, work.op.result, body)
+
+
+def _by_rows(
+    work: Blocked, builder: Builder, memory: Value, rows: Value, body: Callable[[Value, Span, Span], None]
+) -> None:
+    """Run ``body`` for blocks of ``rows``, each with the columns of ``memory`` that stand beside it."""
+    _, count, width = work.lengths(builder, rows)
+    depth = extent(builder, work.lowering.function, memory, 0)
+    size = _fitted(width, _WIDE, 1)
+
+    def block(at: tuple[int | Value, ...], row: Span, col: Span) -> None:
+        whole = isinstance(width, int) and width == size
+        part = memory if whole else builder.view(memory, [0, col.start], [depth, col.valid], memory.name)
+        body(part, row, col)
+
+    work.over(builder, [], (count, _ROWS), (width, size), block)
 
 
 def _positions(builder: Builder, index: Value, rows: Span) -> Value:
@@ -176,15 +191,12 @@ def _scatter_update(work: Blocked, builder: Builder) -> None:
     """Rows of a tensor replaced where an index says."""
     target, index, source = work.op.operands
     work.begin_with(builder, target)
-    width, dtype = _known_columns(work, source), tensor_type(source).dtype
-    height = _rows_that_fit(work, width * dtype.nbytes + 4, f"rows of {width} elements of {dtype}")
-    count = extent(builder, work.lowering.function, source, 0)
 
-    def body(at: tuple[int | Value, ...], row: Span, col: Span) -> None:
-        rows = blocking.load(builder, source, (), row, Span(0, width, width))
-        builder.op("tile.mscatter", [rows, _positions(builder, index, row), work.out()], {"rows": True})
+    def body(part: Value, row: Span, col: Span) -> None:
+        rows = blocking.load(builder, source, (), row, col)
+        builder.op("tile.mscatter", [rows, _positions(builder, index, row), part], {"rows": True})
 
-    work.over(builder, [], (count, height), (1, 1), body)
+    _by_rows(work, builder, work.out(), source, body)
 
 
 def _known_columns(work: Blocked, tensor: Value) -> int:

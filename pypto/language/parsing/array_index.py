@@ -235,6 +235,7 @@ def _mgather(frame: Frame, bound: Bound) -> Model:
     shape = shape_of(frame, index, bound.node)
     if rows:
         index, count = _one_line(frame, bound, "idx", index)
+        memory = _as_matrix(frame, bound, "mem", memory)
         shape = (count, shape_of(frame, memory, bound.node)[-1])
     return apply(frame, "mgather", [memory, index], shape, _dtype(memory), bound.node, rows=rows, outside=outside)
 

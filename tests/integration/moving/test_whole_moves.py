@@ -107,10 +107,10 @@ def test_elements_that_compare(mode: RunConfig) -> None:
 
 
 def test_elements_scattered(mode: RunConfig) -> None:
-    x, part, rows = numbers(1, 40, 3000), numbers(2, 40, 200), numbers(3, 77, 500, dtype=H)
+    x, part, rows = numbers(1, 40, 3000), numbers(2, 40, 200), numbers(3, 77, 1100, dtype=H)
     columns, low, slots = different(4, 1, 200, 40, 3000), different(5, 0, 7, 40, 3000), different(6, 0, 77, 270)
-    cache, flat = numbers(7, 9, 30, 1, 500, dtype=H), numbers(8, 40, 3000)
-    wanted_cache, wanted_flat = cache.reshape(270, 500).copy(), flat.copy()
+    cache, flat = numbers(7, 9, 30, 1, 1100, dtype=H), numbers(8, 40, 3000)
+    wanted_cache, wanted_flat = cache.reshape(270, 1100).copy(), flat.copy()
     out = [blank(40, 3000), blank(40, 3000), blank(40, 400)]
     fetched = blank(40, 200)
     kernels.scattered(x, part, columns, low, cache, rows, slots, *out, flat, fetched, config=mode)
@@ -121,7 +121,7 @@ def test_elements_scattered(mode: RunConfig) -> None:
     for made, exactly in zip(out, wanted, strict=True):
         np.testing.assert_array_equal(made, exactly)
     wanted_cache[slots] = rows
-    np.testing.assert_array_equal(cache.reshape(270, 500), wanted_cache)
+    np.testing.assert_array_equal(cache.reshape(270, 1100), wanted_cache)
     # Of equal places the last one stays.
     for place, value in zip(columns.ravel(), part.ravel(), strict=True):
         wanted_flat.ravel()[place] = value

@@ -113,6 +113,17 @@ def test_rows_are_replaced(target: Shape, index: Shape, source: Shape) -> None:
     check("t = x + 0.0\nu = pl.scatter_update(t, -2, i, s)\nout[:] = u - t", given, wanted - x)
 
 
+def test_rows_of_run_time_length_and_longer_than_the_chip() -> None:
+    rows, dtype = different(1, 0, 70, 200)
+    for width, dynamic in ((90, True), (700, True), (70000, False)):
+        given: Given = {"c": real(2, 200, width), "x": real(3, 70, width), "i": (rows, dtype)}
+        c, x = given["c"][0], given["x"][0]
+        wanted = c.copy()
+        wanted[whole(rows)] = x
+        check("out[:] = pl.scatter_update(c, -2, i, x)", given, wanted, dynamic=dynamic)
+        check("out[:] = pl.mgather(c, i)", given, c[whole(rows)], dynamic=dynamic)
+
+
 def test_rows_replaced_in_place_are_not_copied() -> None:
     given: Given = {"x": real(2, 900, 300), "i": places(1, 900, 1, 400), "s": real(3, 400, 300)}
     program = lowered(text_of("out[:] = x\npl.scatter_update(out, -2, i, s)", given, ((900, 300), "FP32")))
