@@ -89,9 +89,7 @@ def _write(out: Path, environment: ToolchainIdentity, inputs: Sequence[SealInput
         targets.setdefault(target, item.name)
         key = ArtifactKey(environment, item.source_digest, item.specialization_digest)
         if key.digest in entries:
-            raise ValueError(
-                f"the kernels {entries[key.digest].name!r} and {item.name!r} have the same key {key.digest}"
-            )
+            raise ValueError(f"the kernel {item.name!r} is given twice (key {key.digest}); a bundle holds each once")
         entries[key.digest] = EntryDescription(
             name=item.name,
             key=key,

@@ -347,7 +347,7 @@ def test_what_cannot_be_sealed(tmp_path: Path) -> None:
     marked = seal_input(tmp_path / "marked", "marked", "5", 8)
     (marked.ready / MARKER).write_bytes(b"{}")
     for inputs, message in (
-        ([], "at least one"), ([good, good], "same key"), ([good, other], "one target"),
+        ([], "at least one"), ([good, good], "'mul' is given twice"), ([good, other], "one target"),
         ([good, incomplete], "binary_manifest"), ([bare], "kernel_config"), ([marked], MARKER),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
