@@ -137,9 +137,9 @@ def _result(op: OpDef) -> str:
     if not isinstance(found, TileType) or not samples:
         return ""
     names = {_ROWS: "rows", _COLS: "cols"}
-    shape = ", ".join(names.get(size, str(size)) for size in found.shape)
-    dtype = "" if found.dtype == samples[0].type.dtype else f" of {found.dtype}"
-    return f"[{shape}]{dtype}"
+    sizes = ", ".join(names.get(size, str(size)) for size in found.shape)
+    element = "" if found.dtype == samples[0].type.dtype else f" of {found.dtype}"
+    return f"[{sizes}]{element}"
 
 
 def _lowering(op: OpDef) -> Iterator[str]:

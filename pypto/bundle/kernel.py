@@ -12,7 +12,7 @@ from pypto.runtime.distributed.program import DistributedProgram
 from pypto.runtime.errors import HostProgramError
 
 if TYPE_CHECKING:
-    from pypto.bundle.reading import Bundle, BundleEntry
+    from pypto.bundle.reading import BundleEntry
     from pypto.runtime.config import RunConfig
     from pypto.runtime.distributed.program import DistributedWorker
     from pypto.runtime.program import CompiledProgram
@@ -36,7 +36,7 @@ class SealedKernel:
         self._entries = entries
 
     @classmethod
-    def load(cls, bundle: Bundle, entries: tuple[BundleEntry, ...]) -> SealedKernel:
+    def load(cls, entries: tuple[BundleEntry, ...]) -> SealedKernel:
         """Read, check and load the READY files of `entries`; each byte is read and hashed once.
 
         Raises:

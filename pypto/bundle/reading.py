@@ -8,10 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pypto._identity.records import is_digest
 from pypto._identity.source import SOURCE_SCHEMA, SPECIALIZATION_SCHEMA
@@ -30,6 +29,9 @@ from pypto.jit.artifact_cache.key import ARTIFACT_SCHEMA, ArtifactKey
 from pypto.jit.artifact_cache.manifest import MARKER_LIMIT, MARKER_NAME, FileRecord, Manifest
 from pypto.jit.artifact_cache.spec import ArtifactSpec, ArtifactState
 from pypto.jit.artifact_cache.write import write_file
+
+if TYPE_CHECKING:
+    from pypto.bundle.kernel import SealedKernel
 
 _BUNDLE_LIMIT = 64 * 1024 * 1024
 
@@ -144,7 +146,7 @@ class Bundle:
     path: Path
     description: BundleDescription
     entries: tuple[BundleEntry, ...]
-    _loaded: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _loaded: dict[str, SealedKernel] = field(default_factory=dict, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -179,7 +181,7 @@ class Bundle:
             raise UnknownKernel(f"the bundle {self.path} has no kernel {name!r}; it has {', '.join(self.names())}")
         return found
 
-    def load(self, name: str) -> Callable[..., Any]:
+    def load(self, name: str) -> SealedKernel:
         """The kernel `name` as a callable that chooses the specialization by its arguments.
 
         The files of every specialization of that name are read and checked now; the same callable is returned again.
@@ -194,9 +196,8 @@ class Bundle:
         found = self.specializations(name)
         with self._lock:
             if name not in self._loaded:
-                self._loaded[name] = SealedKernel.load(self, found)
-            kernel: Callable[..., Any] = self._loaded[name]
-        return kernel
+                self._loaded[name] = SealedKernel.load(found)
+            return self._loaded[name]
 
     def verify(self) -> None:
         """Check every file of the bundle.

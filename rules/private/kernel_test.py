@@ -48,7 +48,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name == "BF16":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     return np.dtype(_NUMPY_NAMES.get(name, name.lower()))
 
 

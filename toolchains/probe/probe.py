@@ -207,7 +207,7 @@ def isa(into: Path, path: str, revision: str) -> Found:
         found = [f"{len(changed)} changed files:", *(line[3:] for line in changed[:10])]
         raise NotFound(what, needed, [f"{path}/include without changes"], found, f"git -C {path} stash")
     shutil.copytree(root / "include", into / "include", ignore=shutil.ignore_patterns("*.md", ".git*"))
-    includes = ("include", "include/pto")
+    includes: tuple[str, ...] = ("include", "include/pto")
     header = into / "include" / _MENDED
     if header.is_file() and _ALWAYS_FALSE in header.read_bytes():
         # GCC allows a condition that is always false only from version 13 on; this one depends on the template.

@@ -62,7 +62,10 @@ class Checks:
 
     def types(self) -> int:
         package = self.module("mypy")  # what pyproject.toml names
-        return self.module("mypy", "tools/bazel_setup", "tools/checks") or package
+        programs = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("rules/private/*.py"))]
+        programs += ["tools/bazel_setup", "tools/checks", "tools/op_tables.py", "tools/op_page.py"]
+        programs += ["toolchains/gcc/fetch.py", "toolchains/private/doctor.py", "toolchains/probe/probe.py"]
+        return self.module("mypy", *programs) or package
 
     def environment_inputs(self) -> int:
         return self.call(str(self.python), "tests/lint/check_environment_inputs.py")
