@@ -57,6 +57,7 @@ class Frame:
         tiles: workspaces, or views of them, that stand for the tile which one scope hands to others, and its type, or
             ``None`` where scopes take it as a tensor.
         numbers: likewise the numbers that the entry reads from a workspace, and which one.
+        repeated: numbers that the entry computes as a scope did.
     """
 
     def __init__(self, program: ProgramParser, source: FunctionSource, function: Function, builder: Builder) -> None:
@@ -80,6 +81,7 @@ class Frame:
         self.windows: dict[int, tuple[Value, Value]] = {}
         self.tiles: dict[Value, TileType | None] = {}
         self.numbers: dict[Value, Value] = {}
+        self.repeated: set[Value] = set()
 
     @property
     def on_core(self) -> bool:
@@ -94,7 +96,8 @@ class Frame:
         inner.in_scope, inner.whole, inner.outer, inner.scope = self.in_scope, self.whole, self.outer, self.scope
         inner.caller, inner.directions, inner.core_values = self, self.directions, self.core_values
         inner.blocks, inner.lane, inner.hidden = self.blocks, self.lane, self.hidden
-        inner.windows, inner.tiles, inner.numbers = self.windows, self.tiles, self.numbers
+        inner.windows, inner.tiles = self.windows, self.tiles
+        inner.numbers, inner.repeated = self.numbers, self.repeated
         return inner
 
     def callers(self) -> Iterator[Frame]:

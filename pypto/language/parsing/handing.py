@@ -79,8 +79,10 @@ class Handover:
         if type is not None:
             if model not in self._loaded:
                 frame.program.loads_of_tensors += 1
+                lengths = [v if isinstance(v, int) else self._given(v) for v in type.valid]
+                valid = _length(lengths[0]), _length(lengths[1])
                 with frame.at(self.node):
-                    made = frame.builder.load(model, [0, 0], type.shape, type.valid, hint=model.name)
+                    made = frame.builder.load(model, [0, 0], type.shape, valid, hint=model.name)
                 self._loaded[model] = made
                 self._moved[made] = model
             return self._loaded[model]
@@ -89,7 +91,20 @@ class Handover:
                 self._loaded[model] = made = self._read(frame.numbers[model], model)
                 self._moved[made] = model
             return self._loaded[model]
+        if model in frame.repeated and isinstance(model.owner, Op):
+            # Computed here again, it is seen to be equal to what this scope computes.
+            if model not in self._loaded:
+                operands = [self._given(operand) for operand in model.owner.operands]
+                self._loaded[model] = made = self._copy(model.owner, operands, model)
+                self._moved[made] = model
+            return self._loaded[model]
         return model
+
+    def _copy(self, op: Op, operands: Sequence[Value], value: Value) -> Value:
+        with self.frame.at(self.node):
+            made = self.frame.builder.op(op.name, operands, op.attrs, [r.type for r in op.results], hint=value.name)
+        made.loc = op.loc
+        return made.result
 
     def _hand_on(self, before: dict[str, Model]) -> None:
         frame = self.frame
@@ -168,11 +183,10 @@ class Handover:
         if missing is not None:
             return missing
         with self.frame.builder.inside(self._after):
-            types = [result.type for result in op.results]
-            with self.frame.at(self.node):
-                made = self.frame.builder.op(op.name, operands, op.attrs, types, hint=value.name)
-        made.loc = op.loc
-        return made.result
+            made = self._copy(op, operands, value)
+        if op.name.startswith("arith."):
+            self.frame.repeated.add(made)
+        return made
 
     def _tile(self, tile: Value) -> Model:
         frame, type = self.frame, tile_type(tile)

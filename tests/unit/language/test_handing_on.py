@@ -44,6 +44,12 @@ BODIES = {
         "        t = pl.load(a, [i, 0], [24, 64], valid_shape=[c, 64]) * 2.0\n"
         "    AT\n        pl.store(t, [i, 0], out)\nreturn out"
     ),
+    "equal parts that are valid": (
+        "AT\n    q = pl.load(a, [0, 0], [64, 64], valid_shape=[n, 64]) * 1.0\nfor i in pl.range(n):\n    AT\n"
+        "        c = n - 0\n        q = q + pl.load(b, [0, 0], [64, 64], valid_shape=[n, 64])\n"
+        "    AT\n        q = q * pl.load(a, [0, 0], [64, 64], valid_shape=[c, 64])\n"
+        "AT\n    pl.store(q, [0, 0], out)\nreturn out"
+    ),
     "within a loop": (
         "for i in pl.range(0, 64, 16):\n    AT\n        y = a[i : i + 16, :] * 2.0\n"
         "    AT\n        out[i : i + 16, :] = y + b[i : i + 16, :]\nreturn out"
