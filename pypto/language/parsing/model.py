@@ -33,9 +33,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class ResultsOfNothing:
-    """What a call without results gives; using it is an error."""
+    """What a call without results gives; using it is an error.
+
+    Attributes:
+        outputs: what a hand-written kernel writes: a stub cannot say what it returns, so whoever asks gets these.
+    """
 
     what: str
+    outputs: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -98,8 +97,8 @@ class ProgramParser:
             for part in parts:
                 name = self._extern(target, part, signature, types).name
                 frame.op("func.call", operands, node, callee=name)
-            written = [p.direction is not Direction.In for p in signature.params]
-            return ResultsOfNothing(target.name, tuple(itertools.compress((model for model, _ in bound), written)))
+            pairs = zip(signature.params, operands, strict=True)
+            return ResultsOfNothing(target.name, tuple(v for p, v in pairs if p.direction is not Direction.In))
         key = (id(target), tuple(types))
         function = self._done.get(key)
         if function is None:

@@ -107,6 +107,8 @@ class Statements:
         """What an expression stands for, which must be something."""
         model = evaluate(self.frame, node)
         if isinstance(model, ResultsOfNothing):
+            if model.outputs:
+                return model.outputs[0] if len(model.outputs) == 1 else model.outputs
             raise self.frame.error(f"{model.what} returns nothing; let it return its outputs", node)
         return model
 
@@ -377,7 +379,7 @@ class Statements:
         frame = self.frame
         if node.value is None:
             return ()
-        model = evaluate(frame, node.value)
+        model = self.value(node.value)
         models = model if isinstance(model, tuple) else (model,)
         places = [node.value] * len(models)
         if isinstance(node.value, ast.Tuple):

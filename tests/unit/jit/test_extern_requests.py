@@ -61,6 +61,20 @@ def dual(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP3
     return out
 
 @pl.jit
+def chained(x: pl.Tensor[[16, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    middle = pl.create_tensor([16, 64], dtype=pl.FP32)
+    once = add(x, n, middle)
+    out = add(once, n, out)
+    return out
+
+@pl.jit
+def plain(x: pl.Tensor[[16, 64], pl.FP32], n: int, out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    middle = pl.create_tensor([16, 64], dtype=pl.FP32)
+    add(x, n, middle)
+    add(middle, n, out)
+    return out
+
+@pl.jit
 def wrong(x: pl.Tensor[[16, 64], pl.FP32], out: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
     bodied(x, out)
     return out
@@ -108,6 +122,11 @@ def test_a_mixed_kernel_is_one_task_on_each_core(module: ModuleType) -> None:
         ("both_aic", "aic", "add.cpp"),
         ("both_aiv", "aiv", "more.cpp"),
     ]
+
+
+def test_a_call_of_a_stub_gives_what_it_writes(module: ModuleType) -> None:
+    texts = {str(kernel.lower()).replace(kernel.qualname, "kernel") for kernel in (module.chained, module.plain)}
+    assert len(texts) == 1
 
 
 def test_a_stub_has_no_body_and_is_not_called(module: ModuleType) -> None:
