@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 from workspaces import ROOT, Workspace
 
+# What Bazel 8 does anyway.
+_AS_BAZEL_8 = (
+    "--incompatible_disable_native_repo_rules",
+    "--incompatible_disallow_empty_glob",
+    "--incompatible_use_plus_in_repo_names",
+)
+
 
 @pytest.fixture(scope="session")
 def checkout() -> Workspace:
@@ -17,11 +24,11 @@ def checkout() -> Workspace:
 
 @pytest.fixture(scope="session")
 def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A project that depends on this checkout as the module `pypto`."""
+    """A project that depends on this checkout as the module `pypto`, with the defaults of Bazel 8."""
     workspace = Workspace(
         ROOT / "tests/bazel/consumer",
         output_base=tmp_path_factory.mktemp("consumer"),
-        flags=("--symlink_prefix=/",),  # no links to outputs in the checkout
+        flags=("--symlink_prefix=/", *_AS_BAZEL_8),  # no links to outputs in the checkout
     )
     yield workspace
     workspace.remove()
