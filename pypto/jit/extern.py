@@ -84,10 +84,17 @@ def extern(
     """
     if core_type not in _CORES:
         raise ValueError(f"@pl.jit.extern: core_type is 'aic', 'aiv' or 'mixed', got {core_type!r}")
+    if not isinstance(dual_aiv_dispatch, bool):
+        raise TypeError(f"@pl.jit.extern: dual_aiv_dispatch is True or False, got {dual_aiv_dispatch!r}")
+    for name, path in (("source", source), ("aic_source", aic_source), ("aiv_source", aiv_source)):
+        if path is not None:
+            _check_path(name, path)
     if dual_aiv_dispatch and core_type == "aic":
         raise ValueError("@pl.jit.extern: dual_aiv_dispatch is for vector code; core_type='aic' has none")
     if isinstance(include_dirs, (str, os.PathLike)):
         raise TypeError(f"@pl.jit.extern: include_dirs is a list of folders, got one path {os.fspath(include_dirs)!r}")
+    for folder in include_dirs or ():
+        _check_path("include_dirs", folder)
     folders = tuple(os.fspath(folder) for folder in include_dirs or ())
     sources = _sources(core_type, source, aic_source, aiv_source)
     parts = []
@@ -102,6 +109,11 @@ def extern(
     if dual_aiv_dispatch:
         options["dual_aiv_dispatch"] = True
     return lambda function: ExternFunction(function, options, parts)
+
+
+def _check_path(name: str, path: object) -> None:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"@pl.jit.extern: {name} takes paths, got {path!r}")
 
 
 def _sources(

@@ -146,6 +146,9 @@ def test_a_stub_has_no_body_and_is_not_called(module: ModuleType) -> None:
         ({"core_type": "mixed", "source": "a", "aic_source": "a", "aiv_source": "b"}, "takes source="),
         ({"core_type": "aiv", "source": "a.cpp", "include_dirs": "inc"}, "include_dirs is a list of folders"),
         ({"core_type": "aic", "source": "a.cpp", "dual_aiv_dispatch": True}, "dual_aiv_dispatch is for vector code"),
+        ({"core_type": "aiv", "source": "a.cpp", "dual_aiv_dispatch": "no"}, "is True or False, got 'no'"),
+        ({"core_type": "aiv", "source": 3}, "extern: source takes paths, got 3"),
+        ({"core_type": "aiv", "source": "a.cpp", "include_dirs": [b"inc"]}, "include_dirs takes paths, got b'inc'"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
