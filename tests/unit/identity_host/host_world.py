@@ -280,6 +280,11 @@ class Wheels:
         filled = text.format(python=self.python, module="ptoas.cli", function="main")
         return write(self.folder / "bin/ptoas", filled, executable=True)
 
+    def write_sitecustomize(self, text: str) -> Path:
+        """Write the environment's own, and let it be found before one beside the standard library, as Debian has it."""
+        write(self.site / "ahead.pth", f"import sys; sys.path.insert(0, {str(self.site)!r})\n")
+        return write(self.site / "sitecustomize.py", text)
+
     def info(self, name: str) -> Path:
         """The folder that describes a wheel."""
         return self.site / f"{name}-1.0.dist-info"

@@ -184,7 +184,9 @@ class TestLauncher:
         if name == "usercustomize":
             # A virtual environment has no user site; a hook loads it as a user site would.
             write(wheels.site / "user.pth", "import usercustomize\n")
-        write(wheels.site / f"{name}.py", "import helper_of_hook\n")
+            write(wheels.site / f"{name}.py", "import helper_of_hook\n")
+        else:
+            wheels.write_sitecustomize("import helper_of_hook\n")
         write(wheels.site / "helper_of_hook.py", "x = 1\n")
         assert {name, "helper_of_hook"} <= world.evidence("ptoas")["launcher"]["startup"]["modules"].keys()
         for file in (f"{name}.py", "helper_of_hook.py"):

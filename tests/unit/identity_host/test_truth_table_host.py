@@ -226,6 +226,14 @@ def at_site(path: str, text: str | bytes) -> Step:
     return step
 
 
+def sitecustomize(text: str) -> Step:
+    def step(place: Place) -> None:
+        assert place.wheels is not None
+        place.wheels.write_sitecustomize(text)
+
+    return step
+
+
 def both(*steps: Step) -> Step:
     return lambda place: [step(place) for step in steps]
 
@@ -351,7 +359,7 @@ MUTATORS: dict[str, Mutator] = {
         at_site("hook.pth", "import sys; sys.path\n"), both(launcher, at_site("hook.pth", "import sys\n"))
     ),
     "ptoas.launcher.startup.modules.*": Mutator(
-        at_site("sitecustomize.py", "x = 2\n"), both(launcher, at_site("sitecustomize.py", "x = 1\n"))
+        at_site("sitecustomize.py", "x = 2\n"), both(launcher, sitecustomize("x = 1\n"))
     ),
     "ptoas.overrides.*": Mutator(lambda p: p.world.set(LD_BIND_NOW="1"), also=LOADER_PARTS),
     "ptoas.execution_directory": Mutator(
