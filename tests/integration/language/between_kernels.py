@@ -73,3 +73,31 @@ def whole(
     with pl.at(level=AT):
         out[:] = p * 2.0 + q
     return out
+
+
+@pl.jit
+def replaced(
+    a: pl.Tensor[[64, 64], pl.FP32],
+    b: pl.Tensor[[64, 64], pl.FP32],
+    n: int,
+    out: pl.Out[pl.Tensor[[64, 64], pl.FP32]],
+    other: pl.Out[pl.Tensor[[64, 64], pl.FP32]],
+):
+    """Workspaces that loops within loops and branches replace, beside one that each turn still needs."""
+    with pl.at(level=AT):
+        first = a * 2.0
+        y = b + 1.0
+    x = first
+    for i in pl.range(n):
+        for _j in pl.range(i):
+            with pl.at(level=AT):
+                x = x + y - first
+        if i % 2 == 1:
+            with pl.at(level=AT):
+                y = x - y
+        else:
+            y = x
+    with pl.at(level=AT):
+        out[:] = x * 2.0
+        other[:] = y * 2.0
+    return out, other

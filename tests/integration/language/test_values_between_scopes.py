@@ -37,6 +37,11 @@ def whole(store: Path) -> dict[str, CompiledProgram]:
     return by_each_runtime(store, kernels.whole)
 
 
+@pytest.fixture(scope="module")
+def replaced(store: Path) -> dict[str, CompiledProgram]:
+    return by_each_runtime(store, kernels.replaced)
+
+
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("rows", [70, 64, 5])
@@ -76,3 +81,22 @@ def test_whole_tensors(whole: dict[str, CompiledProgram], runtime: str, settings
     for _ in range(n):
         p, q = q, p - q.max(axis=1, keepdims=True)
     np.testing.assert_allclose(out, p * 2.0 + q, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("n", [0, 1, 2, 6])
+def test_workspaces_that_loops_and_branches_replace(
+    replaced: dict[str, CompiledProgram], runtime: str, settings: dict[str, Any], n: int
+) -> None:
+    a, b = np.random.default_rng(n).integers(-8, 9, (2, 64, 64)).astype(np.float32)
+    out, other = np.full_like(a, np.nan), np.full_like(a, np.nan)
+    # The first values, what a turn replaces and what it makes: what was let go of is written again at once.
+    ring = {"ring_heap": 5 * a.nbytes} if runtime == RUNTIMES[1] else {}
+    replaced[runtime](a, b, n, out, other, config=RunConfig(**settings, **ring))
+    x, y = a * 2.0, b + 1.0
+    for i in range(n):
+        x = x + i * (y - a * 2.0)
+        y = x - y if i % 2 == 1 else x
+    np.testing.assert_array_equal(out, x * 2.0)
+    np.testing.assert_array_equal(other, y * 2.0)
