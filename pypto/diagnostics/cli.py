@@ -186,31 +186,12 @@ def _attempt(work: Callable[[], Any]) -> Any:
     """The result of ``work``; what a user can mend becomes one line."""
     from pypto.build.errors import BuildError
     from pypto.language.errors import CompileError
-    from pypto.runtime.errors import (
-        DeviceUnavailable,
-        HostProgramError,
-        KernelRunError,
-        LoadError,
-        RankError,
-        SimulatorCheckError,
-    )
+    from pypto.runtime.errors import RUN_ERRORS
     from pypto.toolchain import ToolchainError
 
     try:
         return work()
-    except (
-        BuildError,
-        CompileError,
-        DeviceUnavailable,
-        HostProgramError,
-        KernelRunError,
-        LoadError,
-        RankError,
-        SimulatorCheckError,
-        ToolchainError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except (*RUN_ERRORS, BuildError, CompileError, ToolchainError, TypeError, ValueError) as error:
         raise CommandError(str(error)) from None
 
 

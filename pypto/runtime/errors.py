@@ -91,3 +91,7 @@ class RankError(_PlacedError):
 
 class UnsupportedArtifactInput(ValueError):
     """A source needs something that cannot be packed into an artifact; it can only be compiled where it stands."""
+
+
+RUN_ERRORS = (DeviceUnavailable, HostProgramError, KernelRunError, LoadError, RankError, SimulatorCheckError)
+"""What loading and running a program with good arguments may end with: the message is for whoever runs it."""

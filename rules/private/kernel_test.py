@@ -241,14 +241,7 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
     from pypto.runtime.config import RunConfig
     from pypto.runtime.distributed.config import DistributedConfig
     from pypto.runtime.distributed.program import DistributedProgram
-    from pypto.runtime.errors import (
-        DeviceUnavailable,
-        HostProgramError,
-        KernelRunError,
-        LoadError,
-        RankError,
-        SimulatorCheckError,
-    )
+    from pypto.runtime.errors import RUN_ERRORS
 
     target = bundle.description.target
     golden = function_of(module, plan["function"], "function")
@@ -276,8 +269,7 @@ def run(bundle: Bundle, plan: Mapping[str, Any], module: ModuleType) -> None:
         )
         try:
             program(*values, config=config)
-        except (DeviceUnavailable, HostProgramError, KernelRunError, LoadError, RankError, SimulatorCheckError,
-                TypeError, ValueError) as error:  # fmt: skip
+        except (*RUN_ERRORS, TypeError, ValueError) as error:
             raise TestFailed(f"{entry.description.signature} on {target.backend_type}: {error}") from None
         results = [(p.name, value) for p, value in zip(parameters, values, strict=True) if p.direction != "in"]
         expected = golden_results(golden, read, plan["golden_arguments"])
